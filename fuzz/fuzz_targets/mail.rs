@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use fetchwell_connectors::{ImportError, Intake, Report, import_mbox};
+use fetchwell_connectors::{FileSelection, ImportError, Intake, Report, import_mbox};
 use fetchwell_source::Manifest;
 use fetchwell_source::contract::NewConnection;
 use fetchwell_sqlite::SqliteTarget;
@@ -47,7 +47,7 @@ fn import(mut mailbox: &[u8], manifest: Option<Manifest>) -> (Result<(), ImportE
     let (mut rejected, stop) = (RejectedLines(Vec::new()), AtomicBool::new(false));
     let target = SqliteTarget::new(NO_STORE);
     let mut intake = Intake::new(&target, connection, manifest, &mut rejected, &stop);
-    let outcome = import_mbox(&mut mailbox, Path::new("fuzz.mbox"), "messages", None, &mut intake);
+    let outcome = import_mbox(&mut mailbox, Path::new("fuzz.mbox"), &FileSelection::default(), &mut intake);
     drop(intake);
     (outcome, rejected)
 }

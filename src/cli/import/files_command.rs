@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
-use fetchwell_connectors::{
-    FileSelection, ImportError, ImportOptions, Intake, file_kinds, import_files, import_git,
-};
+use fetchwell_connectors::{FileSelection, ImportError, Intake, file_kinds, import_files, import_git};
 
 use super::super::sync::OcrArgs;
 use super::target::TargetArgs;
@@ -133,11 +131,8 @@ impl FilesCommand {
         if let Self::Git(_) = self {
             return import_git(path, intake);
         }
-        let mut options = ImportOptions::default();
-        ocr.apply(&mut options);
         let mut selection = FileSelection::new(file_kinds(name).unwrap_or_default(), None);
-        selection.program = std::env::current_exe().ok();
-        selection.ocr = options.recognizer(stop);
+        (selection.program, selection.ocr) = (std::env::current_exe().ok(), ocr.recognizer(stop));
         import_files(path, &selection, intake)
     }
 

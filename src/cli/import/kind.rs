@@ -13,6 +13,7 @@ use fetchwell_connectors::{
 };
 use fetchwell_source::Manifest;
 
+use super::super::sync::OcrArgs;
 use super::files_command::FilesCommand;
 use super::target::TargetArgs;
 use crate::app::failure::Failure;
@@ -72,6 +73,8 @@ pub(super) enum Kind {
         /// The stream for the records.
         #[arg(long, value_name = "NAME", default_value = "messages")]
         stream: String,
+        #[command(flatten)]
+        ocr: OcrArgs,
     },
     #[command(flatten)]
     Files(FilesCommand),
@@ -131,7 +134,11 @@ impl Kind {
 
     /// Checks the flags of text recognition.
     pub(super) fn check_ocr(&self) -> Result<(), Failure> {
-        if let Self::Files(command) = self { command.check_ocr() } else { Ok(()) }
+        match self {
+            Self::Files(command) => command.check_ocr(),
+            Self::Mbox { ocr, .. } => ocr.check_program(),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn manifest(&self) -> Result<Option<Manifest>, Failure> {
@@ -161,11 +168,12 @@ impl Kind {
                 let stream = stream_of(file, stream.as_deref());
                 import_json(open(file)?, file, &stream, &names.field_names(), intake)
             }
-            Self::Mbox { file, stream, .. } => {
+            Self::Mbox { file, stream, ocr, .. } => {
                 let bytes = file.metadata().map_or(0, |metadata| metadata.len());
                 let mut reader = unzip_input(open(file)?, bytes).map_err(|error| unreadable(file, &error))?;
-                let program = std::env::current_exe().ok();
-                import_mbox(&mut reader, file, stream, program.as_deref(), intake)
+                let mut selection = FileSelection::new(&[FileKind::Mbox], Some(stream.clone()));
+                (selection.program, selection.ocr) = (std::env::current_exe().ok(), ocr.recognizer(stop));
+                import_mbox(&mut reader, file, &selection, intake)
             }
             Self::Markdown { path, stream, .. } => {
                 if path.is_file() && !FileKind::Markdown.is_name(path) {

@@ -1,6 +1,7 @@
 //! The flags of text recognition, which commands that import files share.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use fetchwell_connectors::{ImportKind, ImportOptions, OcrError, OcrLanguages, Recognizer};
@@ -11,7 +12,8 @@ use crate::app::failure::Failure;
 /// Text recognition of pictures and scanned pages.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct OcrArgs {
-    /// Recognize the text of pictures (PNG, JPEG, TIFF) and of scanned pages in PDF documents, with the program tesseract.
+    /// Recognize the text of pictures (PNG, JPEG, TIFF) and of scanned pages in PDF documents, also of those attached to messages,
+    /// with the program tesseract.
     #[arg(long)]
     ocr: bool,
     /// The languages of such text by the names of tesseract, such as `eng+deu` [default: `eng`]
@@ -26,6 +28,13 @@ impl OcrArgs {
             options.ocr = true;
             options.ocr_languages = self.ocr_language.clone().unwrap_or_default();
         }
+    }
+
+    /// Returns the text recognition of a command that asks for one. Setting `stop` ends it.
+    pub(crate) fn recognizer(&self, stop: &Arc<AtomicBool>) -> Option<Arc<Recognizer>> {
+        let mut options = ImportOptions::default();
+        self.apply(&mut options);
+        options.recognizer(stop)
     }
 
     /// Checks that the kind of an import has text recognition, if the command asks for it.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::attachments::Mail;
 use crate::import::commands::Workshop;
 use crate::import::files::zip_of;
 use crate::import::values::record;
@@ -129,6 +130,79 @@ fn pictures_and_scanned_pages_have_their_text_and_its_confidence() {
     workshop.file("papers/sign.png", png(41, 20));
     assert!(programs.run(&workshop, &["sync", "c"]).status.success());
     assert_eq!(programs.calls().len(), 4);
+}
+
+/// Returns a TIFF file with pages of 100 x 50 pixels and nothing else.
+fn tiff(pages: usize) -> Vec<u8> {
+    let mut bytes = b"II*\0\x08\0\0\0".to_vec();
+    for page in 1..=pages {
+        bytes.extend(b"\x02\0\0\x01\x03\0\x01\0\0\0\x64\0\0\0\x01\x01\x03\0\x01\0\0\0\x32\0\0\0");
+        let next = if page == pages { 0 } else { u32::try_from(bytes.len()).unwrap() + 4 };
+        bytes.extend(next.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn attached_pictures_and_scanned_pages_are_recognized_within_the_bounds_of_a_message() {
+    let (workshop, programs) = (Workshop::new(), Programs::with(&prints("Ferry to Lerwick")));
+    let scan = fs::read(sample("scan.pdf")).unwrap();
+    // A picture that is attached again is not recognized again.
+    let mail = |id: &str, width: u32| {
+        Mail::new(id)
+            .attach("image/png; name=sign.png", &png(width, 20))
+            .attach("application/pdf; name=scan.pdf", &scan)
+            .attach("application/zip; name=old.zip", &zip_of(&[("sign.png", &png(width, 20))]))
+            .written()
+    };
+    let mailbox = format!("From a@x.test Wed Apr  1 10:00:00 2026\n{}\n", mail("b", 41));
+    workshop.file("papers/m.eml", mail("m", 40));
+    workshop.file("papers/box.mbox", mailbox);
+    let papers = folder(&workshop);
+    // Without the programs they are named, and read when these are there.
+    let none = Programs::none();
+    let output = none.run(&workshop, &["add", &papers, "--connection", "c", "--ocr"]);
+    let said = stderr(&output);
+    assert!(output.status.success() && said.contains("attachments not read, first box.mbox"), "{said}");
+    assert!(said.contains("text recognition needs tesseract"), "{said}");
+    assert!(programs.run(&workshop, &["sync", "c"]).status.success());
+    let calls = programs.calls().len();
+    assert!((3..=4).contains(&calls), "{calls}");
+    let (data, _) = record(&workshop, "m@x.test");
+    let recognized = "[text recognized with a confidence of 90.5]\n\nFerry to Lerwick";
+    for (field, expect) in [
+        ("attachment_1", recognized.to_owned()),
+        ("attachment_2", recognized.to_owned()),
+        ("attachment_3", format!("[sign.png]\n\n{recognized}")),
+        ("attachment_problems", String::new()),
+    ] {
+        assert_eq!(data[field].as_str().unwrap_or_default(), expect, "{field}");
+    }
+    let mut found = workshop.search("lerwick");
+    found.sort();
+    assert_eq!(found, ["c/messages:b@x.test", "c/messages:m@x.test"]);
+    // Messages that have not changed are not recognized again.
+    assert!(programs.run(&workshop, &["sync", "c"]).status.success());
+    assert_eq!(programs.calls().len(), calls);
+    let large = Mail::new("large")
+        .attach("image/tiff; name=pages.tif", &tiff(500))
+        .attach("application/pdf; name=scan.pdf", &scan)
+        .attach("image/png; name=sign.png", &png(40, 20));
+    let file =
+        workshop.file("large.mbox", format!("From a@x.test Wed Apr  1 10:00:00 2026\n{}", large.written()));
+    let output = programs.run(&workshop, &["import", "mbox", &file, "--connection", "d", "--ocr"]);
+    assert!(output.status.success(), "{output:?}");
+    let (data, _) = record(&workshop, "large@x.test");
+    let reasons: Vec<&str> = data["attachment_problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["reason"].as_str().unwrap())
+        .collect();
+    let beyond = "text is recognized on at most 500 pages of the attachments of a message";
+    assert_eq!(reasons[0], "499 of 500 pages: tesseract cannot read them");
+    assert!(reasons[1].contains(beyond) && reasons[2] == beyond, "{reasons:?}");
+    assert_eq!(data["attachment_1"], recognized);
 }
 
 #[test]

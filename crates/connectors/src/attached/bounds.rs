@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::super::recognition::OcrAllowance;
+
 /// Maximum number of files that are read: attachments, and files in archives that are attached.
 const MAX_FILES: usize = 1_000;
 
 /// Maximum number of messages that a message with attachments is attached to.
 const MAX_LEVELS: u32 = 5;
 
-/// Time after which no further file of a message is read.
+/// Time after which no further file of a message is read, besides that of text recognition.
 const MAX_TIME: Duration = Duration::from_secs(120);
 
 /// Maximum bytes of the texts of all attachments of a message, as a multiple of its size. Documents have less than 20 times the
@@ -39,14 +41,17 @@ pub(crate) struct AttachmentBounds {
 #[derive(Debug)]
 struct SharedBounds {
     files: AtomicUsize,
+    /// End of the time, without that of text recognition.
     until: Instant,
+    recognition: Arc<OcrAllowance>,
 }
 
 impl AttachmentBounds {
     /// Creates the bounds of a message with this size in bytes.
     pub(crate) fn for_message(bytes: usize) -> Self {
         let text = bytes.saturating_mul(MAX_RATIO).clamp(MIN_TEXT_BYTES, MAX_TEXT_BYTES);
-        let shared = SharedBounds { files: AtomicUsize::new(MAX_FILES), until: Instant::now() + MAX_TIME };
+        let (files, until) = (AtomicUsize::new(MAX_FILES), Instant::now() + MAX_TIME);
+        let shared = SharedBounds { files, until, recognition: Arc::new(OcrAllowance::for_message()) };
         Self { level: 0, text: AtomicUsize::new(text), shared: Arc::new(shared) }
     }
 
@@ -70,13 +75,18 @@ impl AttachmentBounds {
         if self.level > MAX_LEVELS {
             return Err(format!("it is in more than {MAX_LEVELS} messages that are attached to each other"));
         }
-        if Instant::now() > self.shared.until {
+        if Instant::now() > self.shared.until + self.shared.recognition.used() {
             let seconds = MAX_TIME.as_secs();
             return Err(format!("reading the attachments before it took longer than {seconds} s"));
         }
         let left =
             self.shared.files.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         left.map(|_left| ()).map_err(|_none| format!("the message has more than {MAX_FILES} attached files"))
+    }
+
+    /// Returns the pages and the time that are left for text recognition.
+    pub(crate) fn recognition(&self) -> &Arc<OcrAllowance> {
+        &self.shared.recognition
     }
 
     /// Returns the bytes of text that are left.

@@ -1,7 +1,7 @@
 //! The text of an attachment: its records one after the other.
 //!
 //! A document is its title and its text. The rows of a table stand below the names of its columns, with tabs between the cells.
-//! Any other record has a line for each field. A file in an archive stands below its path.
+//! Any other record has a line for each field. A file in an archive stands below its path, and recognized text below its confidence.
 
 use fetchwell_core::fit::first_bytes;
 use fetchwell_core::record::{RecordData, document_text};
@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::super::ImportError;
 use super::super::attached::shown_path;
 use super::super::intake::{ATTACHMENT_PROBLEMS, RecordSink};
+use super::super::item::{OCR_CONFIDENCE, UNREAD_PAGES};
 
 /// Stream of documents.
 const DOCUMENTS: &str = "documents";
@@ -33,6 +34,17 @@ pub(super) struct AttachmentText {
     entry: String,
     /// Table that the last record was a row of.
     table: Option<Table>,
+    /// Files with pages of which no text was recognized.
+    unread: Vec<UnreadPages>,
+}
+
+/// A file with pages of which no text was recognized.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct UnreadPages {
+    /// Path of the file, which begins with the name of the attachment.
+    pub(super) path: String,
+    /// Reason with the number of the first page.
+    pub(super) reason: String,
 }
 
 /// A table with rows in the text.
@@ -46,7 +58,8 @@ impl AttachmentText {
     /// Creates an empty text of an attachment, which may get this many bytes.
     pub(super) fn new(name: &str, max_bytes: usize) -> Self {
         let (text, entry) = (String::new(), String::new());
-        Self { name: name.to_owned(), text, max_bytes, is_full: false, entry, table: None }
+        let (table, unread) = (None, Vec::new());
+        Self { name: name.to_owned(), text, max_bytes, is_full: false, entry, table, unread }
     }
 
     /// Returns true if some text did not fit.
@@ -54,9 +67,21 @@ impl AttachmentText {
         self.is_full
     }
 
-    /// Returns the text.
-    pub(super) fn into_text(self) -> String {
-        self.text
+    /// Returns the text, and the files with pages that it lacks.
+    pub(super) fn into_parts(self) -> (String, Vec<UnreadPages>) {
+        (self.text, self.unread)
+    }
+
+    /// Notes the pages of a file of which no text was recognized.
+    fn note_unread(&mut self, path: Option<&str>, data: &RecordData) {
+        let pages = data.get(UNREAD_PAGES).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        if let Some(first) = pages.first().map(cell_text) {
+            let reason = match pages.len() - 1 {
+                0 => first,
+                others => format!("{first}; and {others} more"),
+            };
+            self.unread.push(UnreadPages { path: path.unwrap_or(&self.name).to_owned(), reason });
+        }
     }
 
     /// Appends a text after a separator, as far as there is room.
@@ -113,10 +138,10 @@ impl AttachmentText {
 
 impl RecordSink for AttachmentText {
     fn take(&mut self, stream: &str, mut data: RecordData) -> Result<(), ImportError> {
-        if let Some(Value::String(path)) = data.get("path").cloned() {
-            self.begin_entry(&path)?;
-        }
-        data.shift_remove("path");
+        let path = data.shift_remove("path");
+        let path = path.as_ref().and_then(Value::as_str);
+        self.note_unread(path, &data);
+        path.map_or(Ok(()), |path| self.begin_entry(path))?;
         match stream {
             ROWS => self.push_row(data),
             DOCUMENTS => {
@@ -127,6 +152,10 @@ impl RecordSink for AttachmentText {
                     body.contains(title) || self.name.contains(title) || self.entry.contains(title);
                 let title = if is_shown { "" } else { title };
                 self.push("\n\n", title)?;
+                let confidence = data.get(OCR_CONFIDENCE).filter(|_| !body.is_empty()).map(cell_text);
+                let confidence =
+                    confidence.map(|mean| format!("[text recognized with a confidence of {mean}]"));
+                self.push("\n\n", &confidence.unwrap_or_default())?;
                 self.push("\n\n", body)
             }
             _ => {
@@ -174,7 +203,7 @@ mod tests {
         }
         assert!(!text.is_full());
         assert_eq!(
-            text.into_text(),
+            text.into_parts().0,
             "[menu.docx]\n\nSoup\n\n[b.pdf]\n\nLunch\n\nRice\n\n[t.xlsx]\n\n[One]\nid\tnote\n1\tx y\n2\t\tmore: true\n\n\
              [Two]\nn\tm\n\t3\n\n[c.ics]\n\ntitle: Walk\nstart: 2026-04-01"
         );
@@ -185,6 +214,27 @@ mod tests {
         let mut text = AttachmentText::new("a.pdf", 10);
         let ended = take(&mut text, DOCUMENTS, json!({"title": "a", "path": "a.pdf", "body": "öööööööö"}));
         assert!(matches!(ended, Err(ImportError::AttachmentBounds)) && text.is_full());
-        assert_eq!(text.into_text(), "ööööö");
+        assert_eq!(text.into_parts(), ("ööööö".to_owned(), vec![]));
+    }
+
+    #[test]
+    fn recognized_text_has_its_confidence_and_lacks_pages() {
+        let mut text = AttachmentText::new("a.zip", 1_000);
+        for data in [
+            json!({"title": "s", "path": "a.zip/s.png", "body": "Ferry", "ocr_confidence": 90.5}),
+            json!({"title": "logo", "path": "a.zip/logo.png", "body": "", "ocr_confidence": 0.0}),
+            json!({"title": "p", "path": "a.zip/p.pdf", "body": "Tide", "unread_pages": ["page 2: late", "page 3: late"]}),
+        ] {
+            take(&mut text, DOCUMENTS, data).unwrap();
+        }
+        let unread =
+            UnreadPages { path: "a.zip/p.pdf".to_owned(), reason: "page 2: late; and 1 more".to_owned() };
+        assert_eq!(
+            text.into_parts(),
+            (
+                "[s.png]\n\n[text recognized with a confidence of 90.5]\n\nFerry\n\n[logo.png]\n\n[p.pdf]\n\nTide".to_owned(),
+                vec![unread]
+            )
+        );
     }
 }

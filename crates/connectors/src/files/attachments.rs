@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io::Cursor;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::ImportError;
@@ -15,7 +16,8 @@ use super::super::attached::{
 };
 use super::super::intake::{Intake, Report, UnreadAttachment};
 use super::super::item::Item;
-use super::attachment_text::AttachmentText;
+use super::super::recognition::Recognizer;
+use super::attachment_text::{AttachmentText, UnreadPages};
 use super::detect::detect_kind;
 use super::read::{FileReader, contradiction};
 use super::selection::FileSelection;
@@ -27,15 +29,18 @@ const MAX_PROBLEMS: usize = 20;
 pub(crate) struct Attachments<'a> {
     /// Program that reads PDF documents in a process of its own.
     program: Option<&'a Path>,
+    /// Text recognition of pictures and scanned pages.
+    ocr: Option<&'a Recognizer>,
     stop: &'a AtomicBool,
     /// Bounds of the message that the messages to read are attached to.
     outer: Option<&'a AttachmentBounds>,
 }
 
 impl<'a> Attachments<'a> {
-    /// Creates the reader of an import. `program` reads PDF documents in a process of its own; without it, this process does.
-    pub(crate) fn new(program: Option<&'a Path>, stop: &'a AtomicBool) -> Self {
-        Self { program, stop, outer: None }
+    /// Creates the reader of an import of these files, with its program for PDF documents and its text recognition.
+    pub(crate) fn new(selection: &'a FileSelection, stop: &'a AtomicBool) -> Self {
+        let FileSelection { program, ocr, .. } = selection;
+        Self { program: program.as_deref(), ocr: ocr.as_deref(), stop, outer: None }
     }
 }
 
@@ -58,7 +63,8 @@ impl AttachmentReader for Attachments<'_> {
             }
         };
         let program = self.program.map(Path::to_owned);
-        let selection = FileSelection { program, is_attached: true, ..FileSelection::default() };
+        let ocr = self.ocr.map(|ocr| Arc::new(ocr.within(bounds.recognition())));
+        let selection = FileSelection { program, ocr, ..FileSelection::default() };
         let Some(kind) = detect_kind(&item).filter(|kind| selection.has(*kind)) else {
             contradiction(&item, &selection).into_iter().for_each(|reason| problems.add(file.name, reason));
             return problems.into_text(String::new());
@@ -87,7 +93,11 @@ impl AttachmentReader for Attachments<'_> {
             Err(ImportError::AttachmentBounds | ImportError::Stopped) => {}
             Err(error) => problems.add(file.name, &error.to_string()),
         }
-        problems.into_text(text.into_text())
+        let (text, unread) = text.into_parts();
+        for UnreadPages { path, reason } in unread {
+            problems.add(&path, &reason);
+        }
+        problems.into_text(text)
     }
 }
 
@@ -150,7 +160,8 @@ mod tests {
         let bytes = zip.finish().unwrap().into_inner();
         let file = AttachedFile { name: "a.zip", bytes: &bytes };
         let stop = AtomicBool::new(false);
-        let reader = Attachments::new(None, &stop);
+        let selection = FileSelection::default();
+        let reader = Attachments::new(&selection, &stop);
         let bounds = reader.begin(10_000);
         // The archive and one file in it may be read.
         for _ in 2..1_000 {

@@ -39,11 +39,11 @@ pub use self::selection::FileSelection;
 use super::ImportError;
 use super::intake::Intake;
 use super::item::Item;
-use super::mail::import_mailbox;
+use super::mail::{MESSAGES, import_mailbox};
 use super::skips::Problem;
 
-/// Imports every message of a mailbox file into `stream`. `path` names the file in errors. `program` reads PDF documents that are
-/// attached in a process of its own; without it, this process does.
+/// Imports every message of a mailbox file into the stream of `selection`, which also says how attached files are read. `path` names
+/// the file in errors.
 ///
 /// # Errors
 ///
@@ -52,11 +52,11 @@ use super::skips::Problem;
 pub fn import_mbox(
     reader: &mut impl BufRead,
     path: &Path,
-    stream: &str,
-    program: Option<&Path>,
+    selection: &FileSelection,
     intake: &mut Intake<'_>,
 ) -> Result<(), ImportError> {
-    let attachments = Attachments::new(program, intake.stop_flag());
+    let attachments = Attachments::new(selection, intake.stop_flag());
+    let stream = selection.stream.as_deref().unwrap_or(MESSAGES);
     import_mailbox(reader, path, stream, &attachments, intake)
 }
 
@@ -67,7 +67,7 @@ pub fn import_mbox(
 /// The content is of no known kind, the store cannot be written, or the user stopped the import.
 pub fn import_content(name: &str, content: &[u8], intake: &mut Intake<'_>) -> Result<(), ImportError> {
     let selection = FileSelection::default();
-    let attachments = Attachments::new(None, intake.stop_flag());
+    let attachments = Attachments::new(&selection, intake.stop_flag());
     let mut reader = FileReader::new(&selection, intake, &attachments);
     match Item::from_reader(name.to_owned(), None, Box::new(content)) {
         Ok(item) => reader.read_file(item, false)?,
@@ -87,7 +87,7 @@ pub fn import_files(
     intake: &mut Intake<'_>,
 ) -> Result<(), ImportError> {
     let progress = intake.progress();
-    let attachments = Attachments::new(selection.program.as_deref(), intake.stop_flag());
+    let attachments = Attachments::new(selection, intake.stop_flag());
     let mut reader = FileReader::new(selection, intake, &attachments);
     let list = |visit: &mut dyn FnMut(FolderEntry) -> Result<(), ImportError>| walk(path, visit);
     let input = ParseInput {

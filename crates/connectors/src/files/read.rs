@@ -16,7 +16,7 @@ use super::super::feed::read_feed;
 use super::super::intake::Intake;
 use super::super::item::{FileKind, FileRecord, Item, ReadError, UNREAD_PAGES, changed};
 use super::super::json::read_json;
-use super::super::mail::read_mailbox;
+use super::super::mail::{MESSAGES, read_mailbox};
 use super::super::office::{read_ods, read_xlsx};
 use super::super::skips::{Problem, SkipCounts, SkipReason};
 use super::super::sqlite::read_sqlite;
@@ -49,6 +49,8 @@ pub(crate) struct FileReader<'r, 'i> {
     problem: Option<Problem>,
     /// True if a record has pages without text, since it was taken.
     has_unread_pages: bool,
+    /// Number of attachments that could not be read before.
+    unread_attachments: u64,
 }
 
 impl<'r, 'i> FileReader<'r, 'i> {
@@ -70,6 +72,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
             files: 0,
             problem: None,
             has_unread_pages: false,
+            unread_attachments: 0,
         }
     }
 
@@ -101,13 +104,15 @@ impl<'r, 'i> FileReader<'r, 'i> {
     /// Returns and clears the first reason why a file, or a file in it, could not be read.
     pub(crate) fn take_problem(&mut self) -> Option<Problem> {
         self.has_unread_pages = false;
+        self.unread_attachments = self.intake.unread_attachments();
         self.problem.take()
     }
 
     /// Returns true if text of the last file, or the whole file, is missing because no text can be recognized now.
     pub(crate) fn lacks_ocr(&self) -> bool {
-        let is_incomplete = self.has_unread_pages || self.problem.is_some();
-        is_incomplete && self.selection.ocr.as_ref().is_some_and(|ocr| ocr.is_unavailable())
+        let has_unread_attachments = self.intake.unread_attachments() > self.unread_attachments;
+        let is_incomplete = self.has_unread_pages || has_unread_attachments || self.problem.is_some();
+        is_incomplete && self.selection.lacks_ocr()
     }
 
     /// Rejects a file that was counted.
@@ -227,7 +232,7 @@ impl<'r, 'i> FileReader<'r, 'i> {
         match kind {
             FileKind::Mbox => {
                 let path = item.path.clone();
-                let stream = self.selection.stream.as_deref().unwrap_or("messages");
+                let stream = self.selection.stream.as_deref().unwrap_or(MESSAGES);
                 let mut reader = BufReader::with_capacity(1 << 16, item.into_reader());
                 Ok(read_mailbox(&mut reader, &path, stream, self.attachments, self.intake)?)
             }
@@ -365,11 +370,6 @@ pub(crate) fn other_kind(item: &Item<'_>) -> SkipReason {
     }
 }
 
-/// Returns the kind of a file, if it is selected. A file that the user named is read as the selected kind, even if its
-/// content is not recognized.
-pub(crate) fn detect_selected(
-    item: &Item<'_>,
-    selection: &FileSelection,
 /// Returns true if the extension of a file names a selected kind.
 fn is_selected_by_name(item: &Item<'_>, selection: &FileSelection) -> bool {
     FileKind::from_extension(&item.extension()).is_some_and(|kind| selection.has(kind))
@@ -383,6 +383,11 @@ pub(super) fn contradiction(item: &Item<'_>, selection: &FileSelection) -> Optio
     is_named.then_some(if item.head().is_empty() { "it is empty" } else { OTHER_CONTENT })
 }
 
+/// Returns the kind of a file, if it is selected. A file that the user named is read as the selected kind, even if its
+/// content is not recognized.
+pub(crate) fn detect_selected(
+    item: &Item<'_>,
+    selection: &FileSelection,
     is_named: bool,
 ) -> Option<FileKind> {
     let detected = detect_kind(item);

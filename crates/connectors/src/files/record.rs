@@ -29,9 +29,7 @@ pub(super) fn read_record(
         FileKind::Pptx => read_pptx(item),
         FileKind::Odt => read_odt(item),
         FileKind::Epub => read_epub(item),
-        FileKind::Pdf => {
-            read_pdf(item, selection.program.as_deref(), selection.ocr.as_deref(), &selection.scan_hint())
-        }
+        FileKind::Pdf => read_pdf(item, selection.program.as_deref(), selection.ocr.as_deref()),
         FileKind::Image => read_picture(item, selection.ocr.as_deref()),
         FileKind::Rtf => read_rtf(item),
         FileKind::Notebook => read_notebook(item),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::super::item::FileKind;
-use super::super::recognition::{Recognizer, pdf_hint};
+use super::super::recognition::Recognizer;
 
 /// The files to import.
 #[derive(Debug, Clone, Default)]
@@ -17,8 +17,6 @@ pub struct FileSelection {
     pub program: Option<PathBuf>,
     /// Text recognition of pictures and scanned pages. Without it, pictures are files of no kind that is read.
     pub ocr: Option<Arc<Recognizer>>,
-    /// True for the attachments of a message, in which no text is recognized.
-    pub(crate) is_attached: bool,
 }
 
 impl FileSelection {
@@ -40,13 +38,9 @@ impl FileSelection {
         self.has(kind) || kind.is_archive() || is_any && self.kinds.iter().all(|kind| kind.is_archive())
     }
 
-    /// Returns what can be done about a document of scanned pages.
-    pub(super) fn scan_hint(&self) -> String {
-        if self.is_attached {
-            "text in pictures is not recognized in attachments; save it as a file and add that".to_owned()
-        } else {
-            pdf_hint()
-        }
+    /// Returns true if a program or a language was missing, so that another import may recognize what this one does not.
+    pub(crate) fn lacks_ocr(&self) -> bool {
+        self.ocr.as_ref().is_some_and(|ocr| ocr.is_unavailable())
     }
 
     /// Returns a phrase for the error of a folder without such a file.

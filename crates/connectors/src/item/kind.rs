@@ -154,6 +154,11 @@ impl FileKind {
         matches!(self, Self::Zip | Self::Tar | Self::Gzip)
     }
 
+    /// Returns true for pictures, documents that may have scanned pages, and messages that may have these attached.
+    pub(crate) fn may_have_pictures(self) -> bool {
+        matches!(self, Self::Image | Self::Pdf | Self::Eml | Self::Mbox | Self::Emlx | Self::Msg)
+    }
+
     /// Returns the kind as which a file is read if its own is not selected: a chat is a text, too.
     pub(crate) fn general(self) -> Option<Self> {
         match self {

@@ -18,7 +18,7 @@ use super::skips::{Problem, SkipReason};
 
 pub use self::kind::FileKind;
 pub(crate) use self::languages::{language_of_name, language_of_script};
-pub(crate) use self::record::{FileRecord, ReadError, UNREAD_PAGES, text_bytes_of};
+pub(crate) use self::record::{FileRecord, OCR_CONFIDENCE, ReadError, UNREAD_PAGES, text_bytes_of};
 
 /// Maximum size in bytes of a file that is read as a whole.
 pub(crate) const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;

@@ -13,6 +13,9 @@ use super::Item;
 /// Name of the field with the pages of which no text could be recognized, each with the reason.
 pub(crate) const UNREAD_PAGES: &str = "unread_pages";
 
+/// Field with the mean confidence in recognized words, from 0 to 100.
+pub(crate) const OCR_CONFIDENCE: &str = "ocr_confidence";
+
 /// A record of a file.
 #[derive(Debug)]
 pub(crate) struct FileRecord {

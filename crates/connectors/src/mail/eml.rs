@@ -8,7 +8,7 @@ use super::super::skips::Problem;
 use super::{MailRecord, read_message};
 
 /// Stream of messages.
-const STREAM: &str = "messages";
+pub(crate) const MESSAGES: &str = "messages";
 
 /// Reads a message. Its key is the message id, as in a mailbox, because programs rename the files of a Maildir.
 pub(crate) fn read_mail(
@@ -32,7 +32,7 @@ pub(super) fn message_record(
         data.shift_insert(1, "folder".to_owned(), Value::from(folder));
     }
     let emitted_at = emitted_at.or_else(|| item.changed_at.clone());
-    Ok(FileRecord { stream: STREAM.to_owned(), key, data, emitted_at, identity: Some(identity) })
+    Ok(FileRecord { stream: MESSAGES.to_owned(), key, data, emitted_at, identity: Some(identity) })
 }
 
 /// Returns a path without the flags that programs append to the name of a message (`:2,S`).

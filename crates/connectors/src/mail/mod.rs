@@ -24,7 +24,7 @@ mod protected;
 mod separator;
 mod text;
 
-pub(crate) use eml::read_mail;
+pub(crate) use eml::{MESSAGES, read_mail};
 pub(crate) use emlx::{begins_with_count, read_emlx};
 pub(crate) use mbox::{import_mailbox, read_mailbox};
 pub(crate) use outlook::read_msg;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::super::documents::Document;
 use super::super::item::{FileKind, FileRecord, Item};
 use super::super::recognition::{
-    Permits, ProgramError, ProgramLimits, RecognizedPages, Recognizer, run_program,
+    Permits, ProgramError, ProgramLimits, RecognizedPages, Recognizer, pdf_hint, run_program,
 };
 use super::super::skips::{Problem, SkipReason};
 use super::extract::{PdfText, extract_pdf};
@@ -34,12 +34,11 @@ const MAX_PROCESSES: u64 = MAX_ALL_MEMORY_BYTES / MAX_MEMORY_BYTES;
 static PROCESSES: Permits = Permits::new(MAX_PROCESSES);
 
 /// Reads a document. `program` is the program that reads it in a process of its own; without it, this process does. `recognizer`
-/// reads pages without text; without it, `hint` says what can be done about a document of such pages.
+/// reads pages without text.
 pub(crate) fn read_pdf(
     item: &mut Item<'_>,
     program: Option<&Path>,
     recognizer: Option<&Recognizer>,
-    hint: &str,
 ) -> Result<FileRecord, Problem> {
     let bytes = item.read_all()?;
     // The process that reads it takes the bytes.
@@ -50,7 +49,7 @@ pub(crate) fn read_pdf(
     };
     let Some((recognizer, bytes)) = recognizer.zip(copy).filter(|_| !pdf.unread.is_empty()) else {
         return match &pdf.problem {
-            Some(problem) => Err(problem.with_remark(hint)),
+            Some(problem) => Err(problem.with_remark(&pdf_hint())),
             None => Ok(into_record(pdf, item)),
         };
     };

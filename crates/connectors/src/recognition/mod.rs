@@ -7,10 +7,12 @@
 //! * `measure`: the size of a picture by its header
 //! * `words`: the words that tesseract prints, with their confidence
 //! * `recognizer`: the calls of tesseract, with their limits
+//! * `allowance`: pages and time of several files together
 //! * `pages`: the pages of PDF documents as pictures
 //! * `picture`: the reader of picture files
 //! * `process`: programs that run within limits, also the one that reads PDF documents
 
+mod allowance;
 mod languages;
 mod measure;
 mod pages;
@@ -19,6 +21,7 @@ mod process;
 mod recognizer;
 mod words;
 
+pub(crate) use self::allowance::OcrAllowance;
 pub use self::languages::{InvalidOcrLanguage, OcrLanguages};
 pub(crate) use self::measure::is_picture;
 pub use self::measure::picture_pages;

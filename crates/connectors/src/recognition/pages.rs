@@ -67,8 +67,12 @@ impl Recognizer {
         }
         let file =
             temporary(document).map_err(|error| format!("no temporary file can be written ({error})"))?;
-        let (time, mut recognized) = (FileTime::start(), RecognizedPages::default());
+        let (time, mut recognized) = (self.start_file(), RecognizedPages::default());
         for page in pages {
+            if let Err(reason) = self.take_page() {
+                recognized.problems.push(format!("page {} and those after it: {reason}", page.number));
+                break;
+            }
             match self.recognize_page(file.path(), page, &time) {
                 Ok(found) => recognized.texts.push((page.number, recognized.all.add(found))),
                 Err(reason) if self.is_stopped() => return Err(reason),

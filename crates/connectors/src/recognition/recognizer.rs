@@ -7,9 +7,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fetchwell_core::fit::clip_line;
+use fetchwell_core::lru::{LruCache, LruLimits};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
-use super::super::item::{FileRecord, UNREAD_PAGES};
+use super::super::item::{FileRecord, OCR_CONFIDENCE, UNREAD_PAGES};
+use super::allowance::OcrAllowance;
 use super::languages::OcrLanguages;
 use super::measure::picture_pages;
 use super::process::{Permits, ProgramError, ProgramLimits, run_program};
@@ -39,6 +42,12 @@ const QUESTION_LIMITS: ProgramLimits = ProgramLimits {
 
 /// Maximum size of the error message of a program that is shown, in bytes.
 const MAX_SAID_BYTES: usize = 200;
+
+/// Maximum size of the texts that are kept for equal pictures, in bytes.
+const MAX_CACHE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Size of a kept text beside its bytes.
+const ENTRY_BYTES: usize = 200;
 
 /// Name of the program that draws the pages of PDF documents.
 pub(super) const PDFTOPPM: &str = "pdftoppm";
@@ -116,10 +125,20 @@ fn install_language(language: &str) -> String {
 pub struct Recognizer {
     languages: OcrLanguages,
     stop: Arc<AtomicBool>,
+    programs: Arc<Programs>,
+    /// Pages and time of the files that are recognized. Without it, each file has its own.
+    allowance: Option<Arc<OcrAllowance>>,
+}
+
+/// What is known about the programs of an import, and what they recognized.
+#[derive(Debug)]
+struct Programs {
     /// Answer of the installed tesseract, from the first use.
     installed: OnceLock<Result<Installed, OcrError>>,
     /// True if pdftoppm was needed and is missing.
     lacks_pdftoppm: AtomicBool,
+    /// Texts by the SHA-256 of the pictures. Many messages have the same logo.
+    recognized: LruCache<[u8; 32], RecognizedText>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -133,11 +152,6 @@ struct Installed {
 pub(super) struct FileTime(Instant);
 
 impl FileTime {
-    /// Begins with a file.
-    pub(super) fn start() -> Self {
-        Self(Instant::now() + MAX_FILE_TIME)
-    }
-
     /// Returns the maximum time of this number of pages.
     ///
     /// # Errors
@@ -157,7 +171,32 @@ impl Recognizer {
     /// Creates the text recognition of an import. Nothing is started before the first use. Setting `stop` ends it.
     #[must_use]
     pub fn new(languages: OcrLanguages, stop: Arc<AtomicBool>) -> Self {
-        Self { languages, stop, installed: OnceLock::new(), lacks_pdftoppm: AtomicBool::new(false) }
+        let weight = |_key: &[u8; 32], found: &RecognizedText| ENTRY_BYTES + found.text.len();
+        let recognized = LruCache::with_weights(LruLimits::new(MAX_CACHE_BYTES), weight);
+        let programs =
+            Programs { installed: OnceLock::new(), lacks_pdftoppm: AtomicBool::new(false), recognized };
+        Self { languages, stop, programs: Arc::new(programs), allowance: None }
+    }
+
+    /// Returns the recognition of files that share an allowance.
+    pub(crate) fn within(&self, allowance: &Arc<OcrAllowance>) -> Self {
+        let (languages, stop) = (self.languages.clone(), Arc::clone(&self.stop));
+        Self { languages, stop, programs: Arc::clone(&self.programs), allowance: Some(Arc::clone(allowance)) }
+    }
+
+    /// Begins the time of a file.
+    pub(super) fn start_file(&self) -> FileTime {
+        let left = self.allowance.as_ref().map_or(MAX_FILE_TIME, |allowance| allowance.time_left());
+        FileTime(Instant::now() + left.min(MAX_FILE_TIME))
+    }
+
+    /// Counts a page that is recognized next.
+    ///
+    /// # Errors
+    ///
+    /// The allowance of the files has no page or no time left, which the text says.
+    pub(super) fn take_page(&self) -> Result<(), String> {
+        self.allowance.as_ref().map_or(Ok(()), |allowance| allowance.take_page())
     }
 
     /// Checks that tesseract is installed and has the languages.
@@ -171,7 +210,8 @@ impl Recognizer {
 
     /// Returns true if a program or a language was missing, so that another import may recognize what this one does not.
     pub(crate) fn is_unavailable(&self) -> bool {
-        self.installed.get().is_some_and(Result::is_err) || self.lacks_pdftoppm.load(Ordering::Relaxed)
+        let Programs { installed, lacks_pdftoppm, .. } = &*self.programs;
+        installed.get().is_some_and(Result::is_err) || lacks_pdftoppm.load(Ordering::Relaxed)
     }
 
     /// Returns true if the user stopped the import.
@@ -184,13 +224,13 @@ impl Recognizer {
     pub(crate) fn put_fields(&self, record: &mut FileRecord, confidence: Option<f64>, unread: Vec<String>) {
         record.put_text("ocr_languages", &self.languages.to_string());
         if let Some(confidence) = confidence {
-            record.data.insert("ocr_confidence".to_owned(), Value::from(confidence));
+            record.data.insert(OCR_CONFIDENCE.to_owned(), Value::from(confidence));
         }
         record.put_list(UNREAD_PAGES, unread);
     }
 
     fn installed(&self) -> Result<Installed, OcrError> {
-        self.installed.get_or_init(|| self.ask()).clone()
+        self.programs.installed.get_or_init(|| self.ask()).clone()
     }
 
     /// Asks tesseract for its languages.
@@ -233,6 +273,10 @@ impl Recognizer {
         time: Duration,
     ) -> Result<RecognizedText, String> {
         let installed = self.installed().map_err(|error| error.to_string())?;
+        let hash: [u8; 32] = Sha256::digest(&picture).into();
+        if let Some(found) = self.programs.recognized.get(&hash) {
+            return Ok(found);
+        }
         let mut command = own_group("tesseract");
         command.args(["stdin", "stdout", "-c", "tessedit_create_tsv=1", "-l", &self.languages.to_string()]);
         command.args(["--psm", if installed.finds_orientation { "1" } else { "3" }]);
@@ -245,6 +289,7 @@ impl Recognizer {
         if found.pages == 0 {
             Err("tesseract cannot read it: it may be damaged".to_owned())
         } else {
+            self.programs.recognized.insert(hash, found.clone());
             Ok(found)
         }
     }
@@ -252,7 +297,8 @@ impl Recognizer {
     /// Recognizes the text of all pages of a picture file. Returns it with the number of pages.
     pub(super) fn recognize_file(&self, picture: Vec<u8>) -> Result<(RecognizedText, usize), String> {
         let pages = picture_pages(&picture)?;
-        let time = FileTime::start().for_pages(pages)?;
+        (0..pages).try_for_each(|_page| self.take_page())?;
+        let time = self.start_file().for_pages(pages)?;
         Ok((self.recognize(picture, None, time)?, pages))
     }
 
@@ -271,9 +317,12 @@ impl Recognizer {
         let limits = ProgramLimits { time, output_bytes, memory_bytes: Some(MAX_MEMORY_BYTES) };
         let name = command.get_program().to_string_lossy().into_owned();
         let _permit = PROCESSES.acquire();
-        run_program(command, input, limits, Some(&self.stop)).map_err(|error| match error {
+        let start = Instant::now();
+        let outcome = run_program(command, input, limits, Some(&self.stop));
+        self.allowance.iter().for_each(|allowance| allowance.use_time_since(start));
+        outcome.map_err(|error| match error {
             ProgramError::Missing if name == PDFTOPPM => {
-                self.lacks_pdftoppm.store(true, Ordering::Relaxed);
+                self.programs.lacks_pdftoppm.store(true, Ordering::Relaxed);
                 OcrError::NoPdftoppm.to_string()
             }
             error => format!("{name} cannot read it: {}", describe(&error, limits)),

@@ -19,7 +19,7 @@ const PAGE: &str = "1";
 const WORD: &str = "5";
 
 /// The text of pages, with the confidence of its words.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct RecognizedText {
     /// Text of all pages: words with spaces, lines, and an empty line between paragraphs.
     pub(crate) text: String,

@@ -195,11 +195,11 @@ impl ImportKind {
         matches!(self, Self::Git | Self::Files(_))
     }
 
-    /// Returns true if the kind reads pictures or documents that may have scanned pages.
+    /// Returns true if the kind reads pictures, documents that may have scanned pages, or messages that may have these attached.
     fn has_pictures(self) -> bool {
-        let Self::Files(FileSet { kinds, .. }) = self else { return false };
-        kinds.is_empty()
-            || kinds.iter().any(|kind| kind.is_archive() || matches!(kind, FileKind::Image | FileKind::Pdf))
+        let Self::Files(FileSet { kinds, .. }) = self else { return self == Self::Mbox };
+        let may_have = |kind: &FileKind| kind.is_archive() || kind.may_have_pictures();
+        kinds.is_empty() || kinds.iter().any(may_have)
     }
 
     /// Returns the first option that the kind does not have.
@@ -291,9 +291,12 @@ mod tests {
         let ocr_languages: OcrLanguages = "deu+eng".parse().unwrap();
         let scanned = ImportOptions { ocr: true, ocr_languages, ..ImportOptions::default() };
         assert_eq!(
-            (docs.unused_option(&scanned), ImportKind::Mbox.unused_option(&scanned)),
+            (docs.unused_option(&scanned), ImportKind::Csv.unused_option(&scanned)),
             (None, Some("ocr"))
         );
+        for mail in ["mbox", "maildir", "eml", "emlx", "msg", "takeout"] {
+            assert_eq!(mail.parse::<ImportKind>().unwrap().unused_option(&scanned), None, "{mail}");
+        }
         assert_eq!(scanned.to_json(), r#"{"ocr":true,"ocr_languages":["deu","eng"]}"#);
         assert_eq!(ImportOptions::from_json(&scanned.to_json()), scanned);
     }

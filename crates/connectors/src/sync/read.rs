@@ -19,7 +19,7 @@ use super::super::files::{
 use super::super::git::import_git;
 use super::super::input::Input;
 use super::super::intake::Intake;
-use super::super::item::Item;
+use super::super::item::{FileKind, Item};
 use super::super::json::import_json;
 use super::super::records::import_records;
 use super::super::skips::Problem;
@@ -72,15 +72,14 @@ impl OriginReader<'_> {
     ) -> Result<(), ImportError> {
         let files: Vec<&ScannedFile> = files.collect();
         let origin = self.origin;
-        let mut selection = FileSelection::new(set.kinds, self.options.stream.clone());
-        (selection.program, selection.ocr) = (self.program.clone(), self.options.recognizer(self.stop));
+        let selection = self.selection(set.kinds);
         let list = |visit: &mut dyn FnMut(FolderEntry) -> Result<(), ImportError>| {
             files.iter().try_for_each(|file| {
                 visit(FolderEntry::File { file: file.file.clone(), path: file.path.clone() })
             })
         };
         let progress = intake.progress();
-        let attachments = Attachments::new(selection.program.as_deref(), intake.stop_flag());
+        let attachments = Attachments::new(&selection, intake.stop_flag());
         let input = ParseInput {
             root: origin,
             selection: &selection,
@@ -117,7 +116,10 @@ impl OriginReader<'_> {
     ) -> Result<(), ImportError> {
         let mut state = state_of(file, fingerprint(&file.file).ok().flatten());
         begin(intake, file);
-        match self.import(&file.file, intake) {
+        let (selection, unread) = (self.selection(&[FileKind::Mbox]), intake.unread_attachments());
+        match self.import(&file.file, &selection, intake) {
+            // The next synchronization may recognize their text.
+            Ok(()) if intake.unread_attachments() > unread && selection.lacks_ocr() => state.stamp = None,
             Ok(()) => {}
             Err(_stopped) if self.stop.load(Ordering::Relaxed) => return Err(ImportError::Stopped),
             Err(error @ (ImportError::Unreadable { .. } | ImportError::WrongKind { .. })) => {
@@ -130,7 +132,20 @@ impl OriginReader<'_> {
         end(intake, file, state, counts)
     }
 
-    fn import(&self, file: &Path, intake: &mut Intake<'_>) -> Result<(), ImportError> {
+    /// Returns the selection of files of these kinds.
+    fn selection(&self, kinds: &[FileKind]) -> FileSelection {
+        let mut selection = FileSelection::new(kinds, self.options.stream.clone());
+        (selection.program, selection.ocr) = (self.program.clone(), self.options.recognizer(self.stop));
+        selection
+    }
+
+    /// Imports a file of a kind with any number of records. `selection` says how attached files are read.
+    fn import(
+        &self,
+        file: &Path,
+        selection: &FileSelection,
+        intake: &mut Intake<'_>,
+    ) -> Result<(), ImportError> {
         let unreadable =
             |error: io::Error| ImportError::Unreadable { path: file.to_owned(), problem: error.to_string() };
         let open = || Input::open_text(file, self.stop, intake.progress()).map_err(unreadable);
@@ -146,8 +161,7 @@ impl OriginReader<'_> {
                 let bytes = fs::metadata(file).map_or(0, |metadata| metadata.len());
                 let mut reader: BufReader<_> =
                     unzip_input(open()?, bytes).map(BufReader::new).map_err(unreadable)?;
-                let (stream, program) = (stream_or(Some("messages".to_owned())), self.program.as_deref());
-                import_mbox(&mut reader, file, &stream, program, intake)
+                import_mbox(&mut reader, file, selection, intake)
             }
             ImportKind::Git => import_git(file, intake),
             ImportKind::Files(_) => Ok(()),
