@@ -4,7 +4,7 @@
 //! `relational`. Every read is one read-only transaction, bounded by the deadline of the source; dropping its future
 //! cancels its statement.
 //!
-//! * `store`: the source; `read`, `waiting`: one read, `tables`: its queries, `sort_key`: sort values as bytes
+//! * `store`: the source; `read`: one read, `tables`, `queries`: its queries, `sort_key`: sort values as bytes
 //! * `url`: the URL of a database, `password_file`: PGPASSFILE, `tls`: encryption as `sslmode` says
 //! * `pool`: connections, `transaction`: the beginning of transactions, `migrations`: the tables and their versions, `failure`: errors of the server
 //! * `replicas`: the choice between the primary and its replicas
@@ -34,6 +34,7 @@ mod migrations;
 mod password_file;
 mod pool;
 mod preparation;
+mod queries;
 mod read;
 mod record_vectors;
 mod replicas;
@@ -49,7 +50,6 @@ mod tls;
 mod transaction;
 mod url;
 mod vectors;
-mod waiting;
 mod words;
 mod writer;
 

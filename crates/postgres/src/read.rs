@@ -14,10 +14,10 @@ use tokio::time::{Instant, timeout_at};
 use tokio_postgres::CancelToken;
 
 use super::pool::PostgresPool;
+use super::queries::DatabaseWaiter;
 use super::tables::PostgresTables;
 use super::tls::PostgresTls;
 use super::transaction::begin_read;
-use super::waiting::DatabaseWaiter;
 
 /// Runs a read of the tables, and repeats it once after a deadlock. The reads of `relational` are synchronous, so it runs on a
 /// blocking thread.

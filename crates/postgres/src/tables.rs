@@ -16,33 +16,26 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::columns::{ColumnUse, open_columns};
+use super::queries::{DatabaseWaiter, Queries, Values};
 use super::sort_key::{SortKey, sort_column};
-use super::waiting::DatabaseWaiter;
 
 /// Maximum length in bytes of a text that is read together with others. A longer one is read by itself, after the read has
-/// memory for it: a batch takes at most `MAX_BATCH` times as much.
+/// memory for it: a batch has at most a few hundred of them.
 const MAX_INLINE_BYTES: i32 = 64 * 1024;
 
 /// Maximum number of ids of a query.
 const MAX_IDS: usize = 1_000;
 
-/// Numbers of rows of the first batch and of the following ones.
-const FIRST_BATCH: i32 = 32;
-const MAX_BATCH: i32 = 256;
-
 /// Tables of a store, as one transaction sees them.
 #[derive(Debug)]
 pub(crate) struct PostgresTables<'a> {
-    transaction: &'a Transaction<'a>,
-    waiting: &'a DatabaseWaiter,
+    queries: Queries<'a>,
     columns: ColumnUse,
 }
 
-pub(crate) type Values<'a> = [&'a (dyn ToSql + Sync)];
-
 impl<'a> PostgresTables<'a> {
     pub(crate) fn new(transaction: &'a Transaction<'a>, waiting: &'a DatabaseWaiter) -> Self {
-        Self { transaction, waiting, columns: ColumnUse::LargeStreams }
+        Self { queries: Queries::new(transaction, waiting), columns: ColumnUse::LargeStreams }
     }
 
     /// Returns the same tables with columns that are used for other streams.
@@ -52,15 +45,12 @@ impl<'a> PostgresTables<'a> {
     }
 
     pub(crate) fn query(&self, sql: &str, values: &Values<'_>) -> Result<Vec<Row>, SourceError> {
-        self.waiting.wait(async {
-            let statement = self.transaction.prepare_cached(sql).await?;
-            self.transaction.query(&statement, values).await
-        })
+        self.queries.query(sql, values)
     }
 
     /// Runs statements that have no values.
     pub(crate) fn execute(&self, sql: &str) -> Result<(), SourceError> {
-        self.waiting.wait(self.transaction.batch_execute(sql))
+        self.queries.execute(sql)
     }
 
     /// Passes the rows of a query to `each` in batches, until it returns false.
@@ -70,23 +60,7 @@ impl<'a> PostgresTables<'a> {
         values: &Values<'_>,
         each: &mut dyn FnMut(&Row) -> Result<bool, SourceError>,
     ) -> Result<(), SourceError> {
-        let portal = self.waiting.wait(async {
-            let statement = self.transaction.prepare_cached(sql).await?;
-            self.transaction.bind(&statement, values).await
-        })?;
-        let mut batch = FIRST_BATCH;
-        loop {
-            let rows = self.waiting.wait(self.transaction.query_portal(&portal, batch))?;
-            for row in &rows {
-                if !each(row)? {
-                    return Ok(());
-                }
-            }
-            if rows.len() < usize::try_from(batch).unwrap_or_default() {
-                return Ok(());
-            }
-            batch = (batch * 2).min(MAX_BATCH);
-        }
+        self.queries.batches(sql, values, each)
     }
 
     /// Passes the text of a record to `each`. `column` is that of the length, before that of the text.
@@ -298,7 +272,7 @@ impl Tables for PostgresTables<'_> {
     }
 
     fn columns(&self, stream: i64, fields: &[&str]) -> Result<Option<ColumnarStream<'_>>, SourceError> {
-        open_columns(self, self.columns, stream, fields)
+        open_columns(self.queries, self.columns, stream, fields)
     }
 
     fn rows(

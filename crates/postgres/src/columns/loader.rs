@@ -7,7 +7,7 @@ use std::rc::Rc;
 use fetchwell_ranking::relational::columns::ColumnError;
 
 use super::block::{MAX_BLOCK_BYTES, unsealed};
-use crate::tables::PostgresTables;
+use crate::queries::Queries;
 
 /// Maximum bytes of blocks that are kept. One block may be larger.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -22,7 +22,7 @@ pub(super) struct BlockName {
 /// Blocks of the segments of a stream.
 #[derive(Debug)]
 pub(super) struct BlockLoader<'a> {
-    tables: &'a PostgresTables<'a>,
+    queries: Queries<'a>,
     kept: RefCell<VecDeque<(BlockName, Rc<[u8]>)>>,
 }
 
@@ -32,8 +32,8 @@ pub(super) fn unreadable(name: &str) -> ColumnError {
 }
 
 impl<'a> BlockLoader<'a> {
-    pub(super) fn new(tables: &'a PostgresTables<'a>) -> Self {
-        Self { tables, kept: RefCell::default() }
+    pub(super) fn new(queries: Queries<'a>) -> Self {
+        Self { queries, kept: RefCell::default() }
     }
 
     /// Returns the first part of a block.
@@ -69,7 +69,7 @@ impl<'a> BlockLoader<'a> {
              WHERE segment = $1 AND name = $2 AND part = ANY ($3) ORDER BY part";
         let max_bytes = i32::try_from(MAX_BLOCK_BYTES).unwrap_or(i32::MAX);
         let BlockName { segment, name } = name;
-        let rows = self.tables.query(sql, &[segment, name, &parts, &max_bytes])?;
+        let rows = self.queries.query(sql, &[segment, name, &parts, &max_bytes])?;
         if rows.len() != parts.len() {
             return Err(unreadable(name));
         }

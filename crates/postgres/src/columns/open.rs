@@ -17,7 +17,7 @@ use super::outdated::mark_outdated;
 use super::rows::{SEGMENT_COLUMNS, SegmentRow, are_contiguous};
 use super::segment::{OpenColumn, OpenSegment};
 use super::segment_writer::{KEYS, MARKS, key_hash};
-use crate::tables::PostgresTables;
+use crate::queries::Queries;
 
 /// Streams whose columns a read uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl ColumnUse {
 
 /// Opens the columns of some fields of a stream. Returns `None` if all records are to be read.
 pub(crate) fn open_columns<'a>(
-    tables: &'a PostgresTables<'a>,
+    queries: Queries<'a>,
     columns: ColumnUse,
     stream: i64,
     fields: &[&str],
@@ -55,10 +55,10 @@ pub(crate) fn open_columns<'a>(
     let Some(min_records) = columns.min_records() else { return Ok(None) };
     let paths = fields.iter().map(|field| ColumnPath::for_field(field)).collect::<Option<Vec<_>>>();
     let Some(paths) = paths else { return Ok(None) };
-    let Some(count) = usable_count(tables, stream)?.filter(|count| *count >= min_records) else {
+    let Some(count) = usable_count(queries, stream)?.filter(|count| *count >= min_records) else {
         return Ok(None);
     };
-    match (Opening { tables, stream, paths }).open(count) {
+    match (Opening { queries, stream, paths }).open(count) {
         Ok(opened) => Ok(opened),
         Err(ColumnError::Unreadable(problem)) => {
             tracing::debug!(problem, "columns of the database are not used");
@@ -69,19 +69,19 @@ pub(crate) fn open_columns<'a>(
 }
 
 /// Returns the number of records of a stream; `None` if the role may not read columns, or the index of versions is missing.
-fn usable_count(tables: &PostgresTables<'_>, stream: i64) -> Result<Option<i64>, SourceError> {
+fn usable_count(queries: Queries<'_>, stream: i64) -> Result<Option<i64>, SourceError> {
     // A refused statement would end the transaction.
     let sql = "SELECT record_count FROM fetchwell.streams WHERE id = $1
          AND to_regclass('fetchwell.records_by_version') IS NOT NULL
          AND has_table_privilege(to_regclass('fetchwell.column_segments'), 'SELECT')
          AND has_table_privilege(to_regclass('fetchwell.column_blocks'), 'SELECT')";
-    let rows = tables.query(sql, &[&stream])?;
+    let rows = queries.query(sql, &[&stream])?;
     Ok(rows.first().and_then(|row| row.try_get(0).ok()))
 }
 
 /// Columns that are being opened.
 struct Opening<'a> {
-    tables: &'a PostgresTables<'a>,
+    queries: Queries<'a>,
     stream: i64,
     paths: Vec<ColumnPath>,
 }
@@ -104,7 +104,7 @@ impl<'a> Opening<'a> {
         let Some(covered) = rows.last().map(|row| row.range.last).filter(|_| is_readable) else {
             return Ok(None);
         };
-        let loader = Rc::new(BlockLoader::new(self.tables));
+        let loader = Rc::new(BlockLoader::new(self.queries));
         let Some(mut rest) = self.leave_out_changed(covered, &mut segments, &loader)? else {
             return Ok(None);
         };
@@ -143,7 +143,7 @@ impl<'a> Opening<'a> {
             let (has_column, marked) = (row.try_get(8).ok()?, Bits::new(segment.records));
             Some(ChosenSegment { row: segment, has_column, marked })
         };
-        let rows = self.tables.query(&sql, &[&self.stream, &names])?;
+        let rows = self.queries.query(&sql, &[&self.stream, &names])?;
         rows.iter().map(chosen).collect::<Option<_>>().ok_or_else(|| unreadable("of a segment"))
     }
 
@@ -157,7 +157,7 @@ impl<'a> Opening<'a> {
     ) -> Result<Option<Vec<i64>>, ColumnError> {
         let sql = "SELECT version, key, data IS NOT NULL FROM fetchwell.records WHERE stream = $1 AND version > $2 LIMIT $3";
         let limit = saturated::<i64>(MAX_CHANGED + 1);
-        let rows = self.tables.query(sql, &[&self.stream, &covered, &limit])?;
+        let rows = self.queries.query(sql, &[&self.stream, &covered, &limit])?;
         if rows.len() > MAX_CHANGED {
             return Ok(None);
         }
