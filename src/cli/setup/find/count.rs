@@ -159,7 +159,9 @@ mod tests {
         let write = |name: &str| std::fs::write(place.path().join(name), "x").unwrap();
         std::fs::create_dir_all(place.path().join("node_modules/x")).unwrap();
         // A folder of a Maildir is read, although its name begins with a dot.
-        ["cur", "new"].map(|name| std::fs::create_dir_all(place.path().join(".Sent").join(name)).unwrap());
+        for name in ["cur", "new"] {
+            std::fs::create_dir_all(place.path().join(".Sent").join(name)).unwrap();
+        }
         ["a.pdf", "b.PDF", "c.bin", ".hidden.pdf", "node_modules/x/d.md", ".Sent/cur/1.host:2,S"]
             .into_iter()
             .for_each(write);
