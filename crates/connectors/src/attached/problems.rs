@@ -1,4 +1,4 @@
-//! What is missing in the texts of attachments: a bounded list of problems, and the number and first names of those beyond it.
+//! Problems of attachments: the reasons why texts are missing, and the number and first names of files beyond a list of them.
 
 use fetchwell_core::fit::clip;
 use fetchwell_core::saturate::saturated;

@@ -130,7 +130,7 @@ pub struct Recognizer {
     allowance: Option<Arc<OcrAllowance>>,
 }
 
-/// What is known about the programs of an import, and what they recognized.
+/// The state of the programs of an import, and the texts that they recognized.
 #[derive(Debug)]
 struct Programs {
     /// Answer of the installed tesseract, from the first use.
