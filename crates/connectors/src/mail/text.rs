@@ -191,7 +191,9 @@ impl<'r> Texts<'r> {
             prepare(part.contents(), allowance)?
         };
         let prepared = headers_in_utf8(&prepared).map_or(prepared, Cow::Owned);
-        let Some(inner) = MessageParser::default().parse(&*prepared) else {
+        // The parser takes a line without an end for a message.
+        let parsed = MessageParser::default().parse(&*prepared).filter(|_| prepared.contains(&b'\n'));
+        let Some(inner) = parsed else {
             // Programs put a text such as `Message removed` in the place of a message.
             append(&mut self.body, &String::from_utf8_lossy(&prepared));
             return Ok(());
