@@ -16,7 +16,7 @@ use crate::test_database::{connect, new_store, url_of};
 use crate::{PostgresPool, PostgresStore, PostgresTarget};
 
 /// Maximum time of a read.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Small segments, a few in each step.
 const LIMITS: BuildLimits = BuildLimits { min_records: 0, max_unbuilt: 0, records: 90, segments: 3 };
@@ -145,9 +145,7 @@ fn columns_that_are_damaged_or_missing_are_not_used() {
         ("no index", "DROP INDEX fetchwell.records_by_version".to_owned(), Some(false), Some(false)),
         (
             "a newer release",
-            "CREATE INDEX records_by_version ON fetchwell.records (stream, version);
-             UPDATE fetchwell.column_segments SET format = 9"
-                .to_owned(),
+            "UPDATE fetchwell.column_segments SET format = 9".to_owned(),
             Some(false),
             Some(false),
         ),
