@@ -151,7 +151,7 @@ fn columns_that_are_damaged_or_missing_are_not_used() {
         ),
     ];
     for (name, sql, expect, expect_built) in cases {
-        // Two changes and a deletion that columns do not have.
+        // A change, a deletion and a new record that columns do not have.
         let (first, second) = (random.below(400), random.below(400));
         let changes = vec![
             (format!("k{first}"), Some(records.data(random))),
