@@ -64,7 +64,7 @@ fn a_thousand_attachments_are_named_and_read() {
     assert_eq!(workshop.search("word999").len(), 1);
     let workshop = Workshop::new();
     let mail = parts(1_060, &|number| format!("{number}.html")).written();
-    let summary = workshop.import(&["eml", &workshop.file("summary.eml", &mail), "--json"]);
+    let summary = workshop.import(&["eml", &workshop.file("summary.eml", &mail)]);
     let summary: Value = serde_json::from_slice(&summary.stdout).unwrap();
     assert_eq!(summary["unread_attachments"], 60, "{summary}");
     let data = record(&workshop, "m@x.test").0;

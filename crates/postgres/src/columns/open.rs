@@ -24,7 +24,7 @@ use crate::queries::Queries;
 pub(crate) enum ColumnUse {
     /// Streams with many records.
     LargeStreams,
-    /// All streams.
+    /// Streams of any size.
     #[cfg(test)]
     AllStreams,
     /// No streams: all records are read.

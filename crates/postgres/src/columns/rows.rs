@@ -96,7 +96,7 @@ pub(super) async fn read_segments(
     transaction.query(sql.as_str(), &[&stream]).await?.iter().map(SegmentRow::read).collect()
 }
 
-/// New segment.
+/// Segment that is not written yet.
 pub(super) struct NewSegment {
     pub(super) stream: i64,
     pub(super) range: VersionRange,
@@ -124,7 +124,7 @@ pub(super) async fn put_segment(transaction: &Transaction<'_>, segment: &NewSegm
     copy_rows(transaction, "fetchwell.column_blocks (segment, name, part, data)", &types, &rows).await
 }
 
-/// Deletes segments.
+/// Deletes segments with their blocks.
 pub(super) async fn delete_segments(transaction: &Transaction<'_>, ids: &[i64]) -> Result<(), Error> {
     transaction.execute("DELETE FROM fetchwell.column_segments WHERE id = ANY ($1)", &[&ids]).await?;
     Ok(())
