@@ -35,7 +35,7 @@ pub(crate) struct PostgresTables<'a> {
 
 impl<'a> PostgresTables<'a> {
     pub(crate) fn new(transaction: &'a Transaction<'a>, waiting: &'a DatabaseWaiter) -> Self {
-        Self { queries: Queries::new(transaction, waiting), columns: ColumnUse::LargeStreams }
+        Self { queries: Queries::new(transaction, waiting), columns: ColumnUse::Large }
     }
 
     /// Returns the same tables with columns that are used for other streams.

@@ -260,7 +260,7 @@ async fn stores_opened_at_once_create_the_tables_once() {
             tokio::spawn(async move { store.state().await.map(|state| state.tables) })
         });
         for opened in futures_util::future::join_all(opened).await {
-            assert_eq!(opened.unwrap().unwrap(), 5);
+            assert_eq!(opened.unwrap().unwrap(), 6);
         }
     }
 }

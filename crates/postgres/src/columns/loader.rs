@@ -44,7 +44,7 @@ impl<'a> BlockLoader<'a> {
             return Ok(known);
         }
         let mut loaded: Option<Rc<[u8]>> = None;
-        self.parts(name, &[0], &mut |_, bytes| {
+        self.parts(name, &[0], |_, bytes| {
             loaded = Some(Rc::from(bytes));
             Ok(())
         })?;
@@ -63,7 +63,7 @@ impl<'a> BlockLoader<'a> {
         &self,
         name: &BlockName,
         parts: &[i32],
-        each: &mut dyn FnMut(i32, &[u8]) -> Result<(), ColumnError>,
+        mut each: impl FnMut(i32, &[u8]) -> Result<(), ColumnError>,
     ) -> Result<(), ColumnError> {
         let sql = "SELECT part, CASE WHEN octet_length(data) <= $4 THEN data END FROM fetchwell.column_blocks
              WHERE segment = $1 AND name = $2 AND part = ANY ($3) ORDER BY part";

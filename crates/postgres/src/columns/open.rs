@@ -23,24 +23,24 @@ use crate::queries::Queries;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnUse {
     /// Streams with many records.
-    LargeStreams,
+    Large,
     /// Streams of any size.
     #[cfg(test)]
-    AllStreams,
+    All,
     /// No streams: all records are read.
     #[cfg(test)]
-    NoStreams,
+    None,
 }
 
 impl ColumnUse {
     /// Returns the number of records that a stream must have; `None` if columns are not used.
     pub(super) fn min_records(self) -> Option<i64> {
         match self {
-            Self::LargeStreams => Some(MIN_RECORDS),
+            Self::Large => Some(MIN_RECORDS),
             #[cfg(test)]
-            Self::AllStreams => Some(0),
+            Self::All => Some(0),
             #[cfg(test)]
-            Self::NoStreams => None,
+            Self::None => None,
         }
     }
 }
@@ -176,7 +176,7 @@ impl<'a> Opening<'a> {
         }
         for ChosenSegment { row, .. } in segments {
             let name = BlockName { segment: row.id, name: KEYS.to_owned() };
-            loader.parts(&name, &[0], &mut |_, block| {
+            loader.parts(&name, &[0], |_, block| {
                 mark_outdated(row, block, &keys).ok_or_else(|| unreadable(KEYS))
             })?;
         }
@@ -192,7 +192,7 @@ impl<'a> Opening<'a> {
             let existing: Vec<i32> = existing.collect();
             if !existing.is_empty() {
                 let name = BlockName { segment: row.id, name: MARKS.to_owned() };
-                loader.parts(&name, &existing, &mut |_, block| {
+                loader.parts(&name, &existing, |_, block| {
                     add_marked(block, &marks, marked).ok_or_else(|| unreadable(MARKS))
                 })?;
             }

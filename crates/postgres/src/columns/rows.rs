@@ -146,6 +146,8 @@ pub(crate) async fn delete_segments_of_record(
 mod tests {
     use super::*;
 
+    type Ranges = &'static [(i64, i64)];
+
     #[test]
     fn gaps_are_what_segments_do_not_cover() {
         let segment = |after, last| SegmentRow {
@@ -157,7 +159,7 @@ mod tests {
             mark_parts: 0,
             as_of: 90,
         };
-        let cases: [(&[(i64, i64)], &[(i64, i64)]); 6] = [
+        let cases: [(Ranges, Ranges); 6] = [
             (&[], &[(0, 90)]),
             (&[(0, 90)], &[]),
             (&[(0, 40)], &[(40, 90)]),

@@ -68,8 +68,9 @@ impl OpenSegment<'_> {
         for pieces in pieces.chunks(PIECES) {
             // The first part has the values.
             let parts = pieces.iter().map(|piece| i32::try_from(piece + 1));
-            let parts: Vec<i32> = parts.collect::<Result<_, _>>().map_err(|_| unreadable(&name.name))?;
-            self.loader.parts(name, &parts, &mut |part, bytes| {
+            let parts: Option<Vec<i32>> = parts.map(Result::ok).collect();
+            let parts = parts.ok_or_else(|| unreadable(&name.name))?;
+            self.loader.parts(name, &parts, |part, bytes| {
                 let piece = usize::try_from(part - 1).unwrap_or_default();
                 let texts = block.texts.piece(piece, bytes).ok_or_else(|| unreadable(&name.name))?;
                 each(piece, &texts)

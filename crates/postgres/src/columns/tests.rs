@@ -59,8 +59,8 @@ impl TestedStore {
     fn answers_by(&self, pool: &PostgresPool, query: &FigureQuery) -> FigureAnswers {
         let query = query.clone();
         let answers = read(pool, DEADLINE, move |tables, _| {
-            let plain = answer(&tables.with_columns(ColumnUse::NoStreams), &query);
-            let tables = tables.with_columns(ColumnUse::AllStreams);
+            let plain = answer(&tables.with_columns(ColumnUse::None), &query);
+            let tables = tables.with_columns(ColumnUse::All);
             let has_columns = tables.columns(1, &["a"])?.is_some();
             Ok(FigureAnswers { plain, from_columns: answer(&tables, &query), has_columns })
         });
@@ -114,19 +114,16 @@ fn columns_that_are_damaged_or_missing_are_not_used() {
     let stream = "s".parse().unwrap();
     let queries: Vec<FigureQuery> = (0..12).map(|_| FigureQuery::new(random, &records, &stream)).collect();
     tested.keep_columns();
+    let damaged = |blocks: &str| format!("UPDATE fetchwell.column_blocks {DAMAGE} WHERE {blocks}");
+    let changed = |values: &str| format!("UPDATE fetchwell.column_segments SET {values}");
     // Some reads notice damage only when they read the block.
     let cases: [(&str, String, Option<bool>, Option<bool>); 13] = [
         ("nothing", "SELECT".to_owned(), Some(true), Some(true)),
-        ("keys", format!("UPDATE fetchwell.column_blocks {DAMAGE} WHERE name = 'keys'"), Some(false), Some(true)),
-        ("rows", format!("UPDATE fetchwell.column_blocks {DAMAGE} WHERE name = 'rows'"), None, None),
-        ("marks", format!("UPDATE fetchwell.column_blocks {DAMAGE} WHERE name = 'marks'"), Some(false), None),
-        (
-            "values",
-            format!("UPDATE fetchwell.column_blocks {DAMAGE} WHERE length(name) = 32 AND part = 0"),
-            None,
-            None,
-        ),
-        ("texts", format!("UPDATE fetchwell.column_blocks {DAMAGE} WHERE part > 0"), None, None),
+        ("keys", damaged("name = 'keys'"), Some(false), Some(true)),
+        ("rows", damaged("name = 'rows'"), None, None),
+        ("marks", damaged("name = 'marks'"), Some(false), None),
+        ("values", damaged("length(name) = 32 AND part = 0"), None, None),
+        ("texts", damaged("part > 0"), None, None),
         ("no blocks", "DELETE FROM fetchwell.column_blocks".to_owned(), Some(false), Some(true)),
         (
             "a hole",
@@ -134,21 +131,11 @@ fn columns_that_are_damaged_or_missing_are_not_used() {
             Some(false),
             Some(true),
         ),
-        (
-            "outdated",
-            "UPDATE fetchwell.column_segments SET outdated = set_bit(outdated, 5, 1 - get_bit(outdated, 5))".to_owned(),
-            Some(false),
-            Some(true),
-        ),
-        ("another format", "UPDATE fetchwell.column_segments SET format = 0".to_owned(), Some(false), Some(true)),
+        ("outdated", changed("outdated = set_bit(outdated, 5, 1 - get_bit(outdated, 5))"), Some(false), Some(true)),
+        ("another format", changed("format = 0"), Some(false), Some(true)),
         ("an earlier release", REMOVAL.to_owned(), Some(false), Some(true)),
         ("no index", "DROP INDEX fetchwell.records_by_version".to_owned(), Some(false), Some(false)),
-        (
-            "a newer release",
-            "UPDATE fetchwell.column_segments SET format = 9".to_owned(),
-            Some(false),
-            Some(false),
-        ),
+        ("a newer release", changed("format = 9"), Some(false), Some(false)),
     ];
     for (name, sql, expect, expect_built) in cases {
         // A change, a deletion and a new record that columns do not have.
