@@ -103,7 +103,7 @@ impl Accumulator {
 
     /// Returns false if a sum has parts that were added as floating point, so that it depends on the order of its values.
     pub fn is_exact(&self) -> bool {
-        !matches!(self, Self::Sum(sum) | Self::Mean(sum, _) if sum.parts != 0.0)
+        !matches!(self, Self::Sum(sum) | Self::Mean(sum, _) if sum.has_parts)
     }
 
     /// Returns true if the sum exceeded its range.
@@ -209,6 +209,8 @@ pub struct Sum {
     /// True if some number was not an integer.
     has_fraction: bool,
     parts: f64,
+    /// True if a number was added as floating point, even if such numbers cancel each other out.
+    has_parts: bool,
     any: bool,
     /// Number of texts that were skipped.
     texts: u64,
@@ -229,9 +231,10 @@ impl Sum {
         match decimal.map(|decimal| (decimal, self.exact.plus(decimal))) {
             Some((_, Some(exact))) => self.exact = exact,
             Some((decimal, None)) => {
-                (self.exact, self.parts) = (decimal, self.parts + self.exact.as_f64());
+                let exact = std::mem::replace(&mut self.exact, decimal);
+                self.add_part(exact.as_f64());
             }
-            None => self.parts += number.as_f64(),
+            None => self.add_part(number.as_f64()),
         }
         self.any = true;
         true
@@ -262,9 +265,13 @@ impl Sum {
     fn add_exact(&mut self, total: Decimal, has_fraction: bool) {
         match self.exact.plus(total) {
             Some(exact) => self.exact = exact,
-            None => self.parts += total.as_f64(),
+            None => self.add_part(total.as_f64()),
         }
         (self.any, self.has_fraction) = (true, self.has_fraction || has_fraction);
+    }
+
+    fn add_part(&mut self, number: f64) {
+        (self.parts, self.has_parts) = (self.parts + number, true);
     }
 
     fn total(&self) -> f64 {
@@ -408,6 +415,15 @@ mod tests {
         let mut accumulator = Accumulator::new(metric);
         values.iter().for_each(|value| accumulator.add(Some(value).filter(|value| !value.is_null())));
         assert_eq!(&serde_json::to_value(accumulator.value()).unwrap(), expect, "{metric:?} {values:?}");
+    }
+
+    #[test]
+    fn floating_point_that_cancels_out_leaves_a_sum_inexact() {
+        let mut sum = Accumulator::new(Metric::Sum);
+        sum.add(Some(&json!(1e20)));
+        assert!(sum.is_exact());
+        [json!(1e300), json!(-1e300)].iter().for_each(|value| sum.add(Some(value)));
+        assert!(!sum.is_exact());
     }
 
     #[test]

@@ -13,6 +13,12 @@ use serde_json::Value;
 use super::super::columns::time::{TimeForm, decode};
 use super::super::columns::{Cell, ColumnError};
 
+/// Maximum number of different values that are counted, each with some hundred bytes. More are read as JSON.
+const MAX_VALUES: usize = 20_000;
+
+/// The same for a number of distinct values, which is kept in fewer bytes.
+const MAX_DISTINCT_VALUES: usize = 500_000;
+
 /// Digits after the decimal point of the unit in which numbers are added.
 const SCALE: u32 = 9;
 
@@ -77,6 +83,12 @@ impl Measures {
             let (kind, bits) = cell.identity();
             self.others.entry((slot, kind, bits)).or_insert((cell, 0)).1 += 1;
         }
+    }
+
+    /// Returns true if more values are counted than memory is meant for.
+    pub(super) fn is_overfull(&self) -> bool {
+        let max = if self.metric == Metric::CountDistinct { MAX_DISTINCT_VALUES } else { MAX_VALUES };
+        self.others.len() + self.texts.len() > max
     }
 
     /// Returns the measured values of `count` slots. `read` passes the texts of ordinals.

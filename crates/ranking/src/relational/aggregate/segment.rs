@@ -134,8 +134,8 @@ pub(super) fn read_totals(
         if firsts.own_groups().max(seconds.own_groups()) > query.max_groups {
             return Err(too_many(query.max_groups).into());
         }
-        if firsts.len().max(seconds.len()).max(pairs.pairs.len()) > MAX_SLOTS {
-            return Err(ColumnError::Unreadable("there are too many groups".to_owned()));
+        if firsts.len().max(seconds.len()).max(pairs.pairs.len()) > MAX_SLOTS || measures.is_overfull() {
+            return Err(ColumnError::Unreadable("there are too many groups or values".to_owned()));
         }
     }
     let matching = docs.len() as u64;

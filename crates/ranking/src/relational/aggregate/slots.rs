@@ -29,6 +29,8 @@ pub(super) struct Slots<'a> {
     keys: Vec<SlotKey>,
     /// Number of texts and whole numbers. Without buckets, each of them is a group of its own.
     own: usize,
+    /// Number of floating point numbers, which may be in the groups of whole numbers.
+    parts: usize,
 }
 
 /// Marks a text without a slot.
@@ -58,6 +60,7 @@ impl<'a> Slots<'a> {
             by_bucket: HashMap::new(),
             keys: Vec::new(),
             own: 0,
+            parts: 0,
         }
     }
 
@@ -68,7 +71,7 @@ impl<'a> Slots<'a> {
 
     /// Returns a number of groups that the values certainly have.
     pub(super) fn own_groups(&self) -> usize {
-        if self.buckets.is_some() { 0 } else { self.own }
+        if self.buckets.is_some() { 0 } else { self.own.max(self.parts) }
     }
 
     /// Returns the slot of a value.
@@ -112,6 +115,7 @@ impl<'a> Slots<'a> {
         let slot = *self.values.entry(cell.identity()).or_insert(next);
         if slot == next {
             self.own += usize::from(matches!(cell, Cell::Whole(_) | Cell::Time(_) | Cell::Text(_)));
+            self.parts += usize::from(matches!(cell, Cell::Part(_)));
             self.keys.push(SlotKey::Cell(cell));
         }
         slot

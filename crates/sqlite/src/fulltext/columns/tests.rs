@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use fetchwell_conformance::figure_stores::{FigureAnswers, FigureChange, FigureStore, answer, check, write};
 use fetchwell_conformance::figures::FigureQuery;
 use fetchwell_ranking::relational::tables::Tables;
+use fetchwell_source::{AggregateQuery, Metric};
 use tempfile::TempDir;
 
 use super::super::SqliteSearch;
@@ -47,11 +48,41 @@ impl FigureStore for TestedStore {
     }
 }
 
-#[test]
-fn columns_give_the_figures_of_the_records() {
-    check(|| {
+impl TestedStore {
+    fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("figures.db");
-        TestedStore { _folder: folder, path, lock: None, search: SqliteSearch::default() }
-    });
+        Self { _folder: folder, path, lock: None, search: SqliteSearch::default() }
+    }
+}
+
+#[test]
+fn columns_give_the_figures_of_the_records() {
+    check(TestedStore::new);
+}
+
+/// A server that has seen an index of later changes than those of the store does not use it when the store has as many.
+#[test]
+fn columns_of_another_history_are_not_used() {
+    let mut store = TestedStore::new();
+    let record = |key: &str, number: u64| {
+        let data = serde_json::from_value(serde_json::json!({"a": number})).unwrap();
+        (key.to_owned(), Some(data))
+    };
+    store.write("one", (0..100).map(|number| record(&format!("k{number}"), number)).collect());
+    let copy = std::fs::read(&store.path).unwrap();
+    store.write("one", vec![record("k0", 1_000)]);
+    std::fs::write(&store.path, copy).unwrap();
+    let sum = AggregateQuery {
+        field: Some("a".to_owned()),
+        ..AggregateQuery::new("s".parse().unwrap(), Metric::Sum)
+    };
+    for (change, expect) in [(None, "4950"), (Some(record("k7", 2_000)), "6943")] {
+        if let Some(change) = change {
+            store.write("one", vec![change]);
+        }
+        let FigureAnswers { plain, from_columns, .. } = store.answers(&FigureQuery::Aggregate(sum.clone()));
+        assert_eq!(plain, from_columns);
+        assert!(plain.contains(expect), "{plain}");
+    }
 }

@@ -26,8 +26,7 @@ use crate::write_lock::IndexLock;
 /// Maximum number of changes that a search adds to the index itself. More are added in the background.
 const MAX_INLINE_CHANGES: i64 = 5_000;
 
-/// Maximum bytes of index files verified before use, which takes a few hundredths of a second. The rest is verified
-/// in the background.
+/// Maximum bytes of index files verified before use, in hundredths of a second. The rest is verified in the background.
 const MAX_INLINE_VERIFICATION: u64 = 64 * 1024 * 1024;
 
 /// Maximum time that a read of columns waits for a search that opens the index.
@@ -252,13 +251,14 @@ impl CurrentIndex {
         }
         let path = database.path();
         state.collect_damage(path, &self.shared);
-        let view = state.current(path, uuid, newest, &self.shared).ok()??;
+        // An index of later changes may be that of another history, and is opened again when the store has as many changes.
+        let view =
+            state.current(path, uuid, newest, &self.shared).ok()?.filter(|view| view.version <= newest)?;
         let mut view = state.in_newest_layout(view, database, newest, &self.shared).ok()?;
         if let Some(unverified) = view.take_unverified() {
             self.verify_in_background(unverified);
         }
-        let is_usable =
-            !view.is_previous && view.version <= newest && view.is_verified(&self.shared.verified);
+        let is_usable = !view.is_previous && view.is_verified(&self.shared.verified);
         let snapshot = is_usable.then(|| view.snapshot());
         state.view = Some(view);
         snapshot
