@@ -420,8 +420,6 @@ mod tests {
     #[test]
     fn floating_point_that_cancels_out_leaves_a_sum_inexact() {
         let mut sum = Accumulator::new(Metric::Sum);
-        sum.add(Some(&json!(1e20)));
-        assert!(sum.is_exact());
         [json!(1e300), json!(-1e300)].iter().for_each(|value| sum.add(Some(value)));
         assert!(!sum.is_exact());
     }
