@@ -189,7 +189,7 @@ impl CurrentIndex {
         }
         let mut notes = Vec::new();
         if let Some(found) = view.take() {
-            view = Some(state.in_newest_layout(found, database, newest, &self.shared)?);
+            view = Some(state.in_newest_layout(found, database, &uuid, newest, &self.shared)?);
         }
         if view.as_ref().is_none_or(|view| view.version < newest) {
             let version = view.as_ref().map(|view| view.version);
@@ -254,7 +254,7 @@ impl CurrentIndex {
         // An index of later changes may be that of another history, and is opened again when the store has as many changes.
         let view =
             state.current(path, uuid, newest, &self.shared).ok()?.filter(|view| view.version <= newest)?;
-        let mut view = state.in_newest_layout(view, database, newest, &self.shared).ok()?;
+        let mut view = state.in_newest_layout(view, database, uuid, newest, &self.shared).ok()?;
         if let Some(unverified) = view.take_unverified() {
             self.verify_in_background(unverified);
         }
@@ -395,6 +395,7 @@ impl State {
         &mut self,
         view: IndexView,
         database: &Database,
+        uuid: &str,
         newest: i64,
         shared: &Arc<SharedIndex>,
     ) -> Result<IndexView, StoreError> {
@@ -403,10 +404,7 @@ impl State {
         }
         match self.bring_up_to_date(database, shared, Some(newest)) {
             Ok(_) if self.is_busy() => {}
-            Ok(_) => {
-                let uuid = self.of.as_ref().map_or_else(String::new, |(uuid, _)| uuid.clone());
-                return Ok(self.current(database.path(), &uuid, newest, shared)?.unwrap_or(view));
-            }
+            Ok(_) => return Ok(self.current(database.path(), uuid, newest, shared)?.unwrap_or(view)),
             Err(error) => tracing::debug!(%error, "the search index keeps its previous layout"),
         }
         Ok(view)
