@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::columns::filter;
 use super::columns::order::{Candidate, ColumnOrder, MAX_CANDIDATES};
-use super::columns::{ColumnError, ColumnSegment};
+use super::columns::{ColumnError, ColumnSegment, in_columns};
 use super::expand::expand;
 use super::field_reader::FieldReader;
 use super::interrupt::{Interrupt, ReadBounds};
@@ -174,17 +174,6 @@ fn sort_value(value: Option<&Value>, is_number: bool) -> SortValue {
 /// Returns true for a column of numbers. Its texts, such as `n/a`, have no place among the numbers.
 fn is_number_field(stream: &StreamRow, field: &str) -> bool {
     stream.detail.field(field).is_some_and(|field| field.capabilities.contains(&Capability::Sum))
-}
-
-/// Returns what was read from columns; `None` if they cannot be read.
-fn in_columns<Answer, Error: From<SourceError>>(
-    read: Result<Answer, ColumnError>,
-) -> Result<Option<Answer>, Error> {
-    match read {
-        Ok(answer) => Ok(Some(answer)),
-        Err(ColumnError::Unreadable(_)) => Ok(None),
-        Err(ColumnError::Source(error)) => Err(error.into()),
-    }
 }
 
 /// Returns the rows of all records that pass a filter; `None` if there are too many to compare their order.

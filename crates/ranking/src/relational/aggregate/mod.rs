@@ -26,7 +26,7 @@ use self::group_key::GroupKey;
 use self::refusal::{MAX_GROUP_BYTES, max_groups, refused, too_large, too_many, too_much};
 use self::segment::{SegmentGroup, SegmentQuery, SegmentTotals, read_totals};
 use self::time_bucket::TimeBuckets;
-use super::columns::ColumnError;
+use super::columns::in_columns;
 use super::field_reader::{FieldReader, FieldValues};
 use super::interrupt::ReadBounds;
 use super::predicate::{Predicate, check, missing_capability};
@@ -175,11 +175,9 @@ impl<'a> Pass<'a> {
             };
             is_from_columns = true;
             for segment in &columns.segments {
-                match read_totals(segment.as_ref(), &pass.segment_query(), bounds.interrupt) {
-                    Ok(totals) => pass.add_totals(&totals)?,
-                    Err(ColumnError::Unreadable(_)) => return Ok(None),
-                    Err(ColumnError::Source(error)) => return Err(error.into()),
-                }
+                let totals = read_totals(segment.as_ref(), &pass.segment_query(), bounds.interrupt);
+                let Some(totals) = in_columns::<_, T::Error>(totals)? else { return Ok(None) };
+                pass.add_totals(&totals)?;
             }
             let mut picked = Vec::new();
             let rest = RowScan { stream: stream.row, rows: &columns.rest, wants_data: true };

@@ -44,6 +44,17 @@ impl From<SourceError> for ColumnError {
     }
 }
 
+/// Returns what was read from columns; `None` if they cannot be read.
+pub(super) fn in_columns<Answer, Error: From<SourceError>>(
+    read: Result<Answer, ColumnError>,
+) -> Result<Option<Answer>, Error> {
+    match read {
+        Ok(answer) => Ok(Some(answer)),
+        Err(ColumnError::Unreadable(_)) => Ok(None),
+        Err(ColumnError::Source(error)) => Err(error.into()),
+    }
+}
+
 /// Columns of some records of a stream.
 pub trait ColumnSegment {
     /// Returns the numbers of the records, ascending. All of them have the values of the opened fields in columns.
