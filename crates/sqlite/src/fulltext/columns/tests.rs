@@ -116,7 +116,7 @@ fn compare(seed: u64, queries: usize) -> usize {
                 let transaction = sqlite.unchecked_transaction()?;
                 let plain = answer(&SqliteTables::new(&transaction), &query);
                 let tables = SqliteTables::with_columns(&transaction, &columns);
-                answered += usize::from(tables.columns(1, &["a"]).unwrap().is_some());
+                answered += usize::from(tables.columns(1, &["a"], None).unwrap().is_some());
                 Ok((plain, answer(&tables, &query)))
             })
             .unwrap();
