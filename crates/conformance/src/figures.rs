@@ -1,4 +1,4 @@
-//! Random records and queries about their figures: filters, counts, groups and orders.
+//! Random records and queries about their figures: filters, words, counts, groups and orders.
 //!
 //! A store that reads figures in two ways, such as from columns and from the JSON of the records, must give the same answers. The
 //! records have fields of one kind and fields of mixed kinds, with the values that are hard to keep apart.
@@ -7,7 +7,7 @@ use fetchwell_core::fit::characters;
 use fetchwell_core::handle::StreamName;
 use fetchwell_core::record::RecordData;
 use fetchwell_source::{
-    AggregateQuery, CountMode, Direction, Filter, Granularity, Grouping, Metric, RecordsQuery,
+    AggregateQuery, CountMode, Direction, Filter, Granularity, Grouping, Metric, RecordsQuery, SearchText,
 };
 use serde_json::{Map, Value, json};
 
@@ -180,8 +180,17 @@ impl FigureQuery {
             let direction = if random.once_in(2) { Direction::Ascending } else { Direction::Descending };
             let count = if random.once_in(2) { CountMode::Exact } else { CountMode::None };
             let limit = 1 + random.below(40);
+            let words = random.once_in(2).then(|| any_words(random));
             let query = RecordsQuery::new(stream.clone(), limit);
-            return Self::Records(RecordsQuery { filter, sort, direction, count, placed: true, ..query });
+            return Self::Records(RecordsQuery {
+                filter,
+                words,
+                sort,
+                direction,
+                count,
+                placed: true,
+                ..query
+            });
         }
         use Metric::{Avg, Count, CountDistinct, Max, Min, Sum};
         let metric = [Count, Count, Sum, Avg, Min, Max, CountDistinct][random.below(7)];
@@ -196,6 +205,41 @@ impl FigureQuery {
         let query = AggregateQuery::new(stream.clone(), metric);
         Self::Aggregate(AggregateQuery { field, grouping, second_field, limit, filter, ..query })
     }
+}
+
+/// Texts of a list with words: words of records, other forms of them, identifiers, and words of no record.
+const WORDS: [&str; 16] = [
+    "open",
+    "names",
+    "name",
+    "long",
+    "PAID",
+    "arger",
+    "x.org",
+    "ann@x.org",
+    "2026",
+    "2026-10-25",
+    "k1",
+    "12.50",
+    "-1",
+    "true",
+    "n/a",
+    "nothing",
+];
+
+/// Makes the words of a list, some with a phrase or an exclusion.
+fn any_words(random: &mut Random) -> SearchText {
+    let mut words = SearchText::plain(random.pick(&WORDS));
+    if random.once_in(3) {
+        words.words = format!("{} {}", words.words, random.pick(&WORDS));
+    }
+    if random.once_in(4) {
+        words.phrases.push(random.pick(&["long long", "ann x", "name 1", "2026 10"]).to_owned());
+    }
+    if random.once_in(4) {
+        words.excluded.push(random.pick(&["open", "Ann ann", "2", "00 00z"]).to_owned());
+    }
+    words
 }
 
 fn any_time_grouping(random: &mut Random) -> Grouping {

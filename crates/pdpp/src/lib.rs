@@ -53,7 +53,7 @@ pub use transport::{Connections, DEFAULT_DEADLINE, MAX_BODY_BYTES};
 
 use self::client::Client;
 use self::known::KnownSchemas;
-use self::params::{Params, check_aggregate, check_filter};
+use self::params::{Params, check_aggregate, check_filter, check_words};
 use self::record_path::{encoded_twice, record_path};
 use self::transport::{Reply, Transport, parsed};
 
@@ -133,6 +133,7 @@ impl Source for Pdpp {
 
     async fn records(&self, context: &CallContext, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
         check_filter(&query.filter)?;
+        check_words(query)?;
         self.client(context).records(query).await
     }
 

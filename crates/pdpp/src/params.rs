@@ -84,6 +84,19 @@ pub(crate) fn check_filter(filter: &Filter) -> Result<(), SourceError> {
     })
 }
 
+/// Refuses a list of records with words, which record servers only search for.
+pub(crate) fn check_words(query: &RecordsQuery) -> Result<(), SourceError> {
+    if query.words.is_none() {
+        return Ok(());
+    }
+    let stream = &query.stream;
+    Err(SourceError::InvalidQuery {
+        fault: QueryFault::NotSupported,
+        problem: "a record server cannot list records by words".to_owned(),
+        hint: format!("Use `search` with `streams` [\"{stream}\"] and `filter`, or list without `q`."),
+    })
+}
+
 /// Refuses a metric and a grouping that record servers do not have.
 pub(crate) fn check_aggregate(query: &AggregateQuery) -> Result<(), SourceError> {
     let (problem, hint) = match (query.metric, &query.second_field) {

@@ -4,7 +4,7 @@
 //! `relational`. Every read is one read-only transaction, bounded by the deadline of the source; dropping its future
 //! cancels its statement.
 //!
-//! * `store`: the source; `read`: one read, `tables`, `queries`: its queries, `sort_key`: sort values as bytes
+//! * `store`: the source; `read`: one read, `tables`, `table_reads`, `queries`: its queries, `sort_key`: sort values as bytes
 //! * `url`: the URL of a database, `password_file`: PGPASSFILE, `tls`: encryption as `sslmode` says
 //! * `pool`: connections, `transaction`: the beginning of transactions, `migrations`: the tables and their versions, `failure`: errors of the server
 //! * `replicas`: the choice between the primary and its replicas
@@ -42,6 +42,7 @@ mod search;
 mod sort_key;
 mod store;
 mod sync;
+mod table_reads;
 mod tables;
 mod terms;
 #[cfg(test)]

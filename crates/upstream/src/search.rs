@@ -13,7 +13,7 @@ use fetchwell_core::record::{
     Coverage, Excerpt, Hit, HitExplanation, HitId, ListedPlace, Record, RecordData,
 };
 use fetchwell_ranking::lexical::foreign::{ForeignTerms, ListedText, order_by_words};
-use fetchwell_ranking::lexical::record_filter::RecordFilter;
+use fetchwell_ranking::record_filter::RecordFilter;
 use fetchwell_source::query::{filter_hits, has_words, page_without_words};
 use fetchwell_source::unknown_place::unknown_place;
 use fetchwell_source::{

@@ -13,3 +13,4 @@ mod remote_aggregates;
 mod remote_reads;
 mod self_contained_ids;
 mod transport;
+mod words_of_lists;

@@ -85,6 +85,7 @@ async fn schemas_allow_all_documented_calls() {
             Documented,
             json!({"stream": "s", "filter": {"a": "", "b": true, "n": {"gte": 1, "lt": "2"}}}),
         ),
+        ("query_records", Documented, json!({"stream": "s", "q": "acme", "filter": {"a": "b"}})),
         ("query_records", Refused, json!({"stream": "s", "filter": "a=x"})),
         ("query_records", Documented, json!({"stream": "s", "filter": {}})),
         ("query_records", Refused, json!({"stream": "s", "filter": {"a": {}}})),
@@ -189,6 +190,8 @@ async fn arguments_that_contradict_each_other_are_refused_with_the_corrected_cal
             "changes_since",
         ),
         ("query_records", json!({"stream": "s", "order": "asc", "sort": "-t"}), "sort", "direction"),
+        ("query_records", json!({"stream": "s", "q": "a", "changes_since": "x"}), "q", "changes_since"),
+        ("query_records", json!({"stream": "s", "q": "a title:b"}), "q", "operator of `search`"),
         ("query_records", json!({"stream": "s", "expand_limit": {"r": 1}}), "expand_limit", "does not name"),
         (
             "query_records",

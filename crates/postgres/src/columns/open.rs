@@ -127,7 +127,9 @@ impl<'a> Opening<'a> {
             open.rows(&unread, &mut rest)?;
             columns.segments.push(Box::new(open));
         }
-        Ok(ColumnarStream { rest, ..columns }.for_count(count))
+        let in_columns: usize = columns.segments.iter().map(|segment| segment.docs().len()).sum();
+        let found = in_columns + rest.len();
+        Ok(ColumnarStream { rest, ..columns }.for_count(found, count))
     }
 
     /// Returns the segments of the stream, sorted by their ranges.

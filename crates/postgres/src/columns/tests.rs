@@ -61,7 +61,7 @@ impl TestedStore {
         let answers = read(pool, DEADLINE, move |tables, _| {
             let plain = answer(&tables.with_columns(ColumnUse::None), &query);
             let tables = tables.with_columns(ColumnUse::All);
-            let has_columns = tables.columns(1, &["a"])?.is_some();
+            let has_columns = tables.columns(1, &["a"], None)?.is_some();
             Ok(FigureAnswers { plain, from_columns: answer(&tables, &query), has_columns })
         });
         self.runtime.block_on(answers).unwrap()

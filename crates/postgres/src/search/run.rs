@@ -8,13 +8,13 @@ use fetchwell_ranking::lexical::explanation::{RankingBreakdown, SearchTrace};
 use fetchwell_ranking::lexical::hits::{excerpt_terms, hit_of};
 use fetchwell_ranking::lexical::matching::{ExcerptTerms, ScanAllowance};
 use fetchwell_ranking::lexical::question::{is_lexical_instead, lists_records, page_without_words};
-use fetchwell_ranking::lexical::record_filter::{CHUNK, MAX_EXAMINED, RecordFilter};
 use fetchwell_ranking::lexical::scoring::score_noting;
 use fetchwell_ranking::lexical::selection::{Copies, LikeHit, Match, ScoredCandidate, arrange};
 use fetchwell_ranking::lexical::terms::QueryTerms;
 use fetchwell_ranking::meaning::{
     NearestHit, NearestRecords, Placement, Placements, passage_of, place_all, place_among,
 };
+use fetchwell_ranking::record_filter::{CHUNK, MAX_EXAMINED, RecordFilter};
 use fetchwell_ranking::relational::interrupt::ReadBounds;
 use fetchwell_ranking::relational::streams::stream_rows;
 use fetchwell_ranking::relational::tables::RecordKey;
@@ -30,7 +30,8 @@ use super::vocabulary::Terms;
 
 /// Settings of a search. A statement is planned for its values, the index is preferred to reading all records, and the
 /// records that it selects are remembered one by one.
-const SETTINGS: &str = "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL random_page_cost = 1.1;
+pub(crate) const SETTINGS: &str =
+    "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL random_page_cost = 1.1;
     SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL work_mem = '32MB'";
 
 /// Note of a search while words of records are missing.

@@ -15,17 +15,17 @@ use super::vocabulary::Terms;
 pub(crate) struct TextQuery(pub(crate) String);
 
 impl TextQuery {
-    pub(super) fn word(word: &str) -> Self {
+    pub(crate) fn word(word: &str) -> Self {
         Self(format!("'{}'", word.replace('\'', "''").replace('\\', "\\\\")))
     }
 
     /// Returns the query for records that match any of some queries; `None` without queries.
-    pub(super) fn any(queries: impl IntoIterator<Item = Self>) -> Option<Self> {
+    pub(crate) fn any(queries: impl IntoIterator<Item = Self>) -> Option<Self> {
         Self::joined(queries, " | ")
     }
 
     /// Returns the query for records that match all of some queries; `None` without queries.
-    pub(super) fn all(queries: impl IntoIterator<Item = Self>) -> Option<Self> {
+    pub(crate) fn all(queries: impl IntoIterator<Item = Self>) -> Option<Self> {
         Self::joined(queries, " & ")
     }
 
@@ -34,7 +34,7 @@ impl TextQuery {
         in_sequence(&words.iter().cloned().enumerate().collect())
     }
 
-    pub(super) fn not(Self(query): Self) -> Self {
+    pub(crate) fn not(Self(query): Self) -> Self {
         Self(format!("!{query}"))
     }
 

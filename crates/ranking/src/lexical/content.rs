@@ -49,24 +49,8 @@ impl<'a> RecordContent<'a> {
     pub fn new(record: &RecordText<'a>) -> Self {
         let RecordText { key, data, emitted_at } = *record;
         let title = own_title(data);
-        // Most fields are one text or number, so the lists need not grow.
-        let mut texts: Vec<Cow<'a, str>> = Vec::with_capacity(data.len() + 2);
-        texts.extend(title.map(Cow::Borrowed));
-        texts.push(Cow::Borrowed(key));
-        let mut values = Vec::with_capacity(data.len());
-        for value in data.values() {
-            collect_texts(value, &mut values);
-            if let serde_json::Value::Number(number) = value {
-                texts.push(Cow::Owned(number.to_string()));
-            }
-        }
         let mut similarity = SimilarityHash::default();
-        for text in values.into_iter().take(TEXTS_PER_RECORD) {
-            similarity.add(text);
-            if !title.is_some_and(|title| std::ptr::eq(title, text)) {
-                texts.push(Cow::Borrowed(text));
-            }
-        }
+        let texts = texts(key, data, title, |text| similarity.add(text));
         let mut authors = Vec::new();
         author_values(data).for_each(|value| collect_texts(value, &mut authors));
         authors.truncate(MAX_AUTHORS);
@@ -79,6 +63,33 @@ impl<'a> RecordContent<'a> {
             time: authored_at(data).or(emitted_at).and_then(second),
         }
     }
+}
+
+/// Returns all texts of a record in the order in which their words are counted. Passes each text of its fields to `each`.
+pub(super) fn texts<'a>(
+    key: &'a str,
+    data: &'a RecordData,
+    title: Option<&'a str>,
+    mut each: impl FnMut(&'a str),
+) -> Vec<Cow<'a, str>> {
+    // Most fields are one text or number, so the lists need not grow.
+    let mut texts: Vec<Cow<'a, str>> = Vec::with_capacity(data.len() + 2);
+    texts.extend(title.map(Cow::Borrowed));
+    texts.push(Cow::Borrowed(key));
+    let mut values = Vec::with_capacity(data.len());
+    for value in data.values() {
+        collect_texts(value, &mut values);
+        if let serde_json::Value::Number(number) = value {
+            texts.push(Cow::Owned(number.to_string()));
+        }
+    }
+    for text in values.into_iter().take(TEXTS_PER_RECORD) {
+        each(text);
+        if !title.is_some_and(|title| std::ptr::eq(title, text)) {
+            texts.push(Cow::Borrowed(text));
+        }
+    }
+    texts
 }
 
 /// Returns the second of a date or timestamp.

@@ -11,7 +11,7 @@
 //! * `ranking`, `scoring`, `selection`: the score of a record, and the order of scored records
 //! * `matching`, `word_sequences`, `hits`: the passage of a record that matches, and its hit
 //! * `explanation`: the reasons for the places of hits
-//! * `record_filter`: filters over search results
+//! * `word_filter`: words that each record of a list must have
 //! * `understanding`: words of requests, and dates in plain text
 //! * `foreign`: results that another program found
 //!
@@ -27,7 +27,6 @@ pub mod hits;
 pub mod matching;
 pub mod question;
 pub mod ranking;
-pub mod record_filter;
 pub mod scoring;
 pub mod selection;
 mod similarity;
@@ -36,5 +35,6 @@ mod stems;
 pub mod terms;
 pub mod understanding;
 pub mod vocabulary;
+pub mod word_filter;
 mod word_sequences;
 pub mod words;

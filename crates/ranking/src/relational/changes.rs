@@ -26,6 +26,9 @@ pub fn changes<T: Tables>(
     since: Option<&ChangesToken>,
     bounds: ReadBounds<'_>,
 ) -> Result<RecordsPage, T::Error> {
+    if query.words.is_some() {
+        return Err(words_beside_changes().into());
+    }
     let streams = stream_rows(tables, &query.stream, query.connection.as_ref())?;
     let [stream] = streams.as_slice() else { return Err(one_connection(&streams).into()) };
     check(&query.filter, &stream.detail)?;
@@ -44,6 +47,14 @@ pub fn changes<T: Tables>(
     let version = if has_more { reached } else { newest.max(reached) };
     let next_changes = Some(write_token(&uuid, version));
     Ok(RecordsPage { rows, has_more, next_changes, ..RecordsPage::default() })
+}
+
+fn words_beside_changes() -> SourceError {
+    SourceError::InvalidQuery {
+        fault: QueryFault::InvalidArgument,
+        problem: "changes come in their own order, each once, whatever words they have".to_owned(),
+        hint: "List the changes without words.".to_owned(),
+    }
 }
 
 /// Page of changes that is being read.

@@ -8,12 +8,13 @@ use super::allowance::Allowance;
 use super::columns::ColumnarStream;
 use super::interrupt::ReadBounds;
 use super::stream_row::StreamRow;
+use crate::lexical::word_filter::WordFilter;
 
 /// Maximum bytes of record text on one page. A page of larger records has fewer rows than the limit.
 pub(crate) const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Receiver of rows with their ids, which returns false to end the read.
-pub type EachRow<'e, Error> = &'e mut dyn FnMut(i64, ScanRow<'_>) -> Result<bool, Error>;
+/// Receiver of rows, which returns false to end the read.
+pub type EachRow<'e, Error> = &'e mut dyn FnMut(ScanRow<'_>) -> Result<bool, Error>;
 
 /// Tables of a store, as one read sees them.
 pub trait Tables {
@@ -53,17 +54,52 @@ pub trait Tables {
         &self,
         scan: &Scan<'_>,
         bounds: ReadBounds<'_>,
-        each: &mut dyn FnMut(ScanRow<'_>) -> Result<bool, Self::Error>,
+        each: EachRow<'_, Self::Error>,
     ) -> Result<(), Self::Error>;
 
-    /// Opens the columns of some fields of a stream, at the state that the read sees. Returns `None` if the records are to be
-    /// scanned: the tables have no columns, or not of these fields, or a scan is as fast.
-    fn columns(&self, _stream: i64, _fields: &[&str]) -> Result<Option<ColumnarStream<'_>>, Self::Error> {
+    /// Opens the columns of some fields of a stream, at the state that the read sees. Their segments have only records with the
+    /// words, if there are any; the rest has others, too. Returns `None` if the records are to be scanned: the tables have no
+    /// columns, or not of these fields, or a scan is as fast.
+    fn columns(
+        &self,
+        _stream: i64,
+        _fields: &[&str],
+        _words: Option<&WordFilter>,
+    ) -> Result<Option<ColumnarStream<'_>>, Self::Error> {
         Ok(None)
     }
 
-    /// Passes the records of a stream with some row ids to `each`, in the order of the ids and each with its id, until it returns
-    /// false or the read exceeds its memory limit. Leaves out ids of deleted records and of other streams.
+    /// Passes all records of a stream that have some words to `each`, in any order, until it returns false or the read exceeds
+    /// its memory limit.
+    fn scan_with_words(
+        &self,
+        scan: &WordScan<'_>,
+        bounds: ReadBounds<'_>,
+        each: EachRow<'_, Self::Error>,
+    ) -> Result<(), Self::Error> {
+        let WordScan { stream, words, wants_data } = *scan;
+        let mut with_words = |row: ScanRow<'_>| {
+            if words.passes(row.key, row.data) { each(row) } else { Ok(true) }
+        };
+        if let Some(columns) = self.columns(stream, &[], Some(words))?
+            && let Ok(rows) = columns.rows()
+        {
+            let mut is_ended = false;
+            self.rows(&RowScan { stream, rows: &columns.rest, wants_data: true }, bounds, &mut |row| {
+                let goes_on = with_words(row)?;
+                is_ended = !goes_on;
+                Ok(goes_on)
+            })?;
+            if is_ended {
+                return Ok(());
+            }
+            return self.rows(&RowScan { stream, rows: &rows, wants_data }, bounds, each);
+        }
+        self.scan(&Scan::of_texts(stream, None), bounds, &mut with_words)
+    }
+
+    /// Passes the records of a stream with some row ids to `each`, in the order of the ids, until it returns false or the read
+    /// exceeds its memory limit. Leaves out ids of deleted records and of other streams.
     fn rows(
         &self,
         _rows: &RowScan<'_>,
@@ -126,6 +162,17 @@ pub struct Scan<'a> {
     pub wants_data: bool,
 }
 
+/// Records of a stream to be read by their words.
+#[derive(Debug)]
+pub struct WordScan<'a> {
+    /// Row id of the stream.
+    pub stream: i64,
+    /// Words that a record must have.
+    pub words: &'a WordFilter,
+    /// True if the text of the records is read.
+    pub wants_data: bool,
+}
+
 /// Records of a stream to be read by their row ids.
 #[derive(Debug)]
 pub struct RowScan<'a> {
@@ -158,6 +205,8 @@ impl Scan<'_> {
 /// Row of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanRow<'a> {
+    /// Row id of the record.
+    pub id: i64,
     /// Key of the record within its stream.
     pub key: &'a str,
     /// Sort value of the record.

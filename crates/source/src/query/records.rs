@@ -4,10 +4,10 @@ use fetchwell_core::handle::{ConnectionId, RecordAddress, StreamName};
 use fetchwell_core::memory::MemoryPermit;
 use fetchwell_core::record::{Record, SortValue, Unavailable};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::Filter;
+use super::{Filter, SearchText};
 
 /// Query for a page of one stream's records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct RecordsQuery {
     pub selection: Selection,
     /// Filter on the records that are listed.
     pub filter: Filter,
+    /// Words that each record must have, with phrases and exclusions; other operators are refused. `None` lists all records.
+    pub words: Option<SearchText>,
     /// Direction of the order by the stream's cursor field. Ascending, a missing value is least, and ties are ordered
     /// by key, then by connection; descending is the exact reverse.
     pub direction: Direction,
@@ -46,6 +48,7 @@ impl RecordsQuery {
             connection: None,
             selection: Selection::default(),
             filter: Filter::default(),
+            words: None,
             direction: Direction::default(),
             sort: None,
             count: CountMode::default(),
@@ -60,8 +63,10 @@ impl RecordsQuery {
     /// rejected. Positions outlive the process and its release, so the form that is hashed must not change.
     pub fn fingerprint(&self) -> u64 {
         let connection = self.connection.as_ref().map(ConnectionId::as_str);
-        let query = json!([self.stream.as_str(), connection, self.filter.to_json(), self.direction.as_str()]);
-        let digest = Sha256::digest(query.to_string());
+        let mut query = vec![json!(self.stream.as_str()), json!(connection), self.filter.to_json()];
+        query.push(json!(self.direction.as_str()));
+        query.extend(self.words.as_ref().map(SearchText::to_json));
+        let digest = Sha256::digest(Value::Array(query).to_string());
         digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 }
@@ -278,5 +283,8 @@ mod tests {
         let query = RecordsQuery { connection, filter, ..RecordsQuery::new("messages".parse().unwrap(), 5) };
         // SHA-256 of ["messages","work",[["from","eq","Ann"],["amount","gte",10]],"desc"], the first 8 bytes.
         assert_eq!(query.fingerprint(), 0xd278_fd72_102d_9025);
+        let words = |text: &str| RecordsQuery { words: Some(SearchText::plain(text)), ..query.clone() };
+        assert_ne!(words("a").fingerprint(), query.fingerprint());
+        assert_ne!(words("a").fingerprint(), words("b").fingerprint());
     }
 }

@@ -99,13 +99,23 @@ impl<'a> Dictionary<'a> {
         prefix: &str,
         accepts: impl Fn(&str) -> bool,
     ) -> Result<BTreeMap<String, u64>, TantivyError> {
+        self.first_beginning_with(prefix, MAX_SCANNED, accepts)
+    }
+
+    /// Returns the same of the first `max` entries of each segment that begin with the text.
+    pub(super) fn first_beginning_with(
+        &self,
+        prefix: &str,
+        max: usize,
+        accepts: impl Fn(&str) -> bool,
+    ) -> Result<BTreeMap<String, u64>, TantivyError> {
         let mut found: BTreeMap<String, u64> = BTreeMap::new();
         // No byte of UTF-8 is as great as this one. Without an end, the rest of the dictionary would be read.
         let end = [prefix.as_bytes(), &[u8::MAX]].concat();
         for segment in &self.segments {
             let mut entries = segment.index.terms().range().ge(prefix).lt(&end).into_stream()?;
             let mut scanned = 0;
-            while scanned < MAX_SCANNED && entries.advance() {
+            while scanned < max && entries.advance() {
                 scanned += 1;
                 if let Ok(word) = std::str::from_utf8(entries.key())
                     && accepts(word)

@@ -7,8 +7,8 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use fetchwell_ranking::lexical::record_filter::{CHUNK, MAX_EXAMINED, PassingRows, RecordFilter};
 use fetchwell_ranking::lexical::selection::Match;
+use fetchwell_ranking::record_filter::{CHUNK, MAX_EXAMINED, PassingRows, RecordFilter};
 use fetchwell_ranking::relational::allowance::Allowance;
 use fetchwell_source::contract::StoreError;
 use fetchwell_source::{SearchQuery, SourceError};
@@ -16,7 +16,7 @@ use fetchwell_source::{SearchQuery, SourceError};
 use super::columns::IndexColumns;
 use crate::database::Database;
 use crate::read::rows::length_at;
-use crate::read::tables::{OpenColumns, streams_of};
+use crate::read::tables::{ColumnSelection, OpenColumns, streams_of};
 
 /// Matches of one page.
 #[derive(Debug)]
@@ -86,7 +86,9 @@ impl<'a> PostFilter<'a> {
     fn passing_rows(&self) -> Option<PassingRows> {
         let read = self.database.read(|sqlite| {
             let transaction = sqlite.unchecked_transaction()?;
-            self.filter.passing_rows(|stream, fields| self.columns.open(&transaction, stream, fields))
+            self.filter.passing_rows(|stream, fields| {
+                self.columns.open(&transaction, ColumnSelection { stream, fields, words: None })
+            })
         });
         read.ok().flatten()
     }

@@ -2,13 +2,14 @@
 
 use fetchwell_core::handle::{ConnectionId, RecordAddress, StreamName};
 use fetchwell_core::record::{Record, Schema};
+use fetchwell_ranking::lexical::word_filter::WordFilter;
 use fetchwell_ranking::relational::allowance::Allowance;
 use fetchwell_ranking::relational::columns::ColumnarStream;
 use fetchwell_ranking::relational::interrupt::ReadBounds;
 use fetchwell_ranking::relational::stream_row::{SchemaRow, StreamColumns, StreamRow, add_row};
 use fetchwell_ranking::relational::streams::stream_rows;
 use fetchwell_ranking::relational::tables::{
-    ChangeRow, RecordKey, RowScan, Scan, ScanRow, SizedRecord, StoreIdentity, Tables,
+    ChangeRow, EachRow, RecordKey, RowScan, Scan, ScanRow, SizedRecord, StoreIdentity, Tables,
 };
 use fetchwell_source::manifest::kinds::Kinds;
 use fetchwell_source::{Direction, RangeOperator, SourceError};
@@ -32,9 +33,19 @@ pub(crate) trait OpenColumns: std::fmt::Debug {
     fn open(
         &self,
         sqlite: &Connection,
-        stream: i64,
-        fields: &[&str],
+        selection: ColumnSelection<'_>,
     ) -> Result<Option<ColumnarStream<'static>>, rusqlite::Error>;
+}
+
+/// Columns of the records of a stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ColumnSelection<'a> {
+    /// Row id of the stream.
+    pub(crate) stream: i64,
+    /// Names of the fields.
+    pub(crate) fields: &'a [&'a str],
+    /// Words that a record must have.
+    pub(crate) words: Option<&'a WordFilter>,
 }
 
 impl<'a> SqliteTables<'a> {
@@ -154,7 +165,7 @@ impl Tables for SqliteTables<'_> {
         &self,
         scan: &Scan<'_>,
         bounds: ReadBounds<'_>,
-        each: &mut dyn FnMut(ScanRow<'_>) -> Result<bool, ReadError>,
+        each: EachRow<'_, ReadError>,
     ) -> Result<(), ReadError> {
         let (sql, values) = scan_sql(scan);
         let mut statement = self.sqlite.prepare_cached(&sql)?;
@@ -172,20 +183,25 @@ impl Tables for SqliteTables<'_> {
         Ok(())
     }
 
-    fn columns(&self, stream: i64, fields: &[&str]) -> Result<Option<ColumnarStream<'_>>, ReadError> {
+    fn columns(
+        &self,
+        stream: i64,
+        fields: &[&str],
+        words: Option<&WordFilter>,
+    ) -> Result<Option<ColumnarStream<'_>>, ReadError> {
         let Some(columns) = &self.columns else { return Ok(None) };
-        Ok(columns.open(self.sqlite, stream, fields)?)
+        Ok(columns.open(self.sqlite, ColumnSelection { stream, fields, words })?)
     }
 
     fn rows(
         &self,
         scan: &RowScan<'_>,
         bounds: ReadBounds<'_>,
-        each: &mut dyn FnMut(i64, ScanRow<'_>) -> Result<bool, ReadError>,
+        each: EachRow<'_, ReadError>,
     ) -> Result<(), ReadError> {
         let data = if scan.wants_data { "data, octet_length(data)" } else { "NULL, 0" };
         let mut statement = self.sqlite.prepare_cached(&format!(
-            "SELECT sort_value, key, {data} FROM records WHERE id = ?1 AND stream = ?2 AND data IS NOT NULL"
+            "SELECT sort_value, key, {data}, id FROM records WHERE id = ?1 AND stream = ?2 AND data IS NOT NULL"
         ))?;
         for id in scan.rows {
             bounds.interrupt.check()?;
@@ -195,7 +211,7 @@ impl Tables for SqliteTables<'_> {
             if !bounds.allowance.has_room_for(length_at(row, 3)?) {
                 break;
             }
-            if !each(*id, scan_row(row)?)? {
+            if !each(scan_row(row)?)? {
                 break;
             }
         }
@@ -231,9 +247,10 @@ impl Tables for SqliteTables<'_> {
     }
 }
 
-/// Reads the sort value, the key and the data of a record.
+/// Reads the sort value, the key, the data and the row id of a record.
 fn scan_row<'a>(row: &'a Row<'_>) -> Result<ScanRow<'a>, ReadError> {
     Ok(ScanRow {
+        id: row.get(4)?,
         value: sort_column(row.get_ref(0)?),
         key: row.get_ref(1)?.as_str()?,
         data: row.get_ref(2)?.as_str().unwrap_or_default(),
@@ -292,7 +309,7 @@ const CHANGES_SQL: &str = "SELECT r.key, r.data, r.emitted_at, r.version, octet_
 fn scan_sql<'a>(scan: &'a Scan<'_>) -> (String, Vec<ToSqlOutput<'a>>) {
     let data = if scan.wants_data { "data, octet_length(data)" } else { "NULL, 0" };
     let mut sql =
-        format!("SELECT sort_value, key, {data} FROM records WHERE stream = ?1 AND data IS NOT NULL");
+        format!("SELECT sort_value, key, {data}, id FROM records WHERE stream = ?1 AND data IS NOT NULL");
     let mut values: Vec<ToSqlOutput<'_>> = vec![scan.stream.into()];
     let is_descending = scan.order == Some(Direction::Descending);
     if let Some(start) = &scan.after {

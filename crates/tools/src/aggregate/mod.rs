@@ -172,7 +172,7 @@ async fn aggregate(
     let mut explanation = NoResults::default();
     if is_empty(&answer) {
         let AggregateQuery { stream, connection, filter, .. } = &query;
-        explanation = NoRecords { stream, connection: connection.as_ref(), filter }
+        explanation = NoRecords { stream, connection: connection.as_ref(), filter, words: None }
             .explain(&source, explanation_timeout(toolbox.call_deadline(), started))
             .await;
     }

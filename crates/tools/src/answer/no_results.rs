@@ -12,8 +12,8 @@ use fetchwell_core::fit::clip;
 use fetchwell_core::handle::{ConnectionId, StreamName};
 use fetchwell_core::record::{ConnectionSchema, Hit, HitId, RecordData, Scalar};
 use fetchwell_source::{
-    AggregateQuery, BoundSource, Filter, Grouping, Metric, Purpose, SearchPage, SearchQuery, SearchText,
-    SourceError, Test,
+    AggregateQuery, BoundSource, Filter, Grouping, Metric, Purpose, RecordsQuery, SearchPage, SearchQuery,
+    SearchText, SourceError, Test,
 };
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -180,11 +180,22 @@ pub(crate) struct NoRecords<'a> {
     pub(crate) stream: &'a StreamName,
     pub(crate) connection: Option<&'a ConnectionId>,
     pub(crate) filter: &'a Filter,
+    /// Words that each record of a list must have.
+    pub(crate) words: Option<&'a SearchText>,
 }
+
+/// Hint for a list with words without an explanation.
+const NO_RECORD_HAS_WORDS: &str = "No record has all words of `q`. Give fewer, or use `search`.";
 
 impl NoRecords<'_> {
     /// Explains why there is no record.
     pub(crate) async fn explain(&self, source: &BoundSource, within: Duration) -> NoResults {
+        if let Some(words) = self.words {
+            let hint = timeout(within, self.words_hint(source, words)).await;
+            if let Some(hint) = hint.unwrap_or_else(|_elapsed| Some(NO_RECORD_HAS_WORDS.to_owned())) {
+                return NoResults::hint(hint);
+            }
+        }
         if self.filter.is_empty() {
             let others = timeout(within, self.streams(source)).await;
             return NoResults::hint(
@@ -198,6 +209,52 @@ impl NoRecords<'_> {
             "No record passes `filter`. `values` has what its fields hold."
         };
         NoResults { values, ..NoResults::hint(hint.to_owned()) }
+    }
+
+    /// Names the words that no record has; `None` if records have all words, so that only the filter excludes them.
+    async fn words_hint(&self, source: &BoundSource, words: &SearchText) -> Option<String> {
+        let list = |words: Option<SearchText>| RecordsQuery {
+            connection: self.connection.cloned(),
+            words,
+            ..RecordsQuery::new(self.stream.clone(), 1)
+        };
+        let has = async |words: Option<SearchText>| match source.records(&list(words)).await {
+            Ok(page) if !page.rows.is_empty() => Some(true),
+            Ok(page) if page.unavailable.is_empty() => Some(false),
+            Ok(_) | Err(_) => None,
+        };
+        // An empty stream is explained without the words.
+        if has(None).await == Some(false)
+            || !self.filter.is_empty() && has(Some(words.clone())).await == Some(true)
+        {
+            return None;
+        }
+        let plain = words.words.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric));
+        let plain = plain.map(|word| (word, SearchText::plain(word)));
+        let phrases = words.phrases.iter().map(|phrase| {
+            (phrase.as_str(), SearchText { phrases: vec![phrase.clone()], ..SearchText::default() })
+        });
+        let each: Vec<(&str, SearchText)> = plain.chain(phrases).take(MAX_WORDS + 1).collect();
+        if each.len() > MAX_WORDS {
+            return Some(NO_RECORD_HAS_WORDS.to_owned());
+        }
+        let mut without = Vec::new();
+        for (word, text) in each {
+            match has(Some(text)).await {
+                Some(true) => {}
+                Some(false) => without.push(word),
+                None => return Some(NO_RECORD_HAS_WORDS.to_owned()),
+            }
+        }
+        let stream = names([self.stream.as_str()]);
+        Some(if without.is_empty() {
+            format!("Each word of `q` is in records of {stream}, no record has all. Give fewer words.")
+        } else {
+            let without = names(without);
+            format!(
+                "No record of {stream} has {without}. Leave it out, or use `search`, which finds similar words."
+            )
+        })
     }
 
     /// Names the streams that have records.

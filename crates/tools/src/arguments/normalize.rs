@@ -353,7 +353,7 @@ mod tests {
     fn empty_optional_arguments_are_absent() {
         let all = |value: &Value| {
             json!({"stream": "s", "connection_id": value, "source": value, "limit": value, "cursor": value,
-                "order": value, "sort": value, "count": value, "filter": value, "fields": value, "view": value,
+                "order": value, "sort": value, "count": value, "filter": value, "q": value, "fields": value, "view": value,
                 "expand": value, "expand_limit": value, "changes_since": value})
         };
         for value in [json!(null), json!(""), json!("  ")] {
@@ -380,6 +380,7 @@ mod tests {
             &json!({"stream": "7", "limit": 5, "filter": {"a": "", "n": {"gte": "1"}}, "fields": ["a", "b"],
                 "expand": ["r"], "expand_limit": {"r": 2}}),
         );
+        check("query_records", json!({"stream": "s", "query": "x"}), &json!({"stream": "s", "q": "x"}));
         for text in ["{\"a\": 1}", "[\"a\"]", "7", "true", "null"] {
             check("search", json!({"query": text}), &json!({"query": text}));
         }

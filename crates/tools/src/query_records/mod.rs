@@ -75,8 +75,9 @@ async fn query_records(
         let limit = answer.rows.len().min(query.limit);
         let mut explanation = NoResults::default();
         if is_first && answer.rows.is_empty() && answer.next.is_none() && answer.unavailable.is_empty() {
-            let RecordsQuery { stream, connection, filter, .. } = &query;
-            explanation = NoRecords { stream, connection: connection.as_ref(), filter }
+            let RecordsQuery { stream, connection, filter, words, .. } = &query;
+            let (connection, words) = (connection.as_ref(), words.as_ref());
+            explanation = NoRecords { stream, connection, filter, words }
                 .explain(&source, explanation_timeout(toolbox.call_deadline(), started))
                 .await;
         }

@@ -3,20 +3,29 @@
 use fetchwell_core::fit::{Limits, PageBudget};
 use fetchwell_core::handle::{ConnectionId, SourceName, StreamName};
 use fetchwell_core::record::RecordData;
-use fetchwell_source::{ChangesToken, CountMode, Direction, Filter, RecordsQuery, Selection, Start};
+use fetchwell_ranking::lexical::word_filter::WordFilter;
+use fetchwell_source::{
+    ChangesToken, CountMode, Direction, Filter, RecordsQuery, SearchText, Selection, Start,
+};
 use fetchwell_state::cursor::Kind;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::Deserialize;
 
 use super::spec::QUERY_RECORDS;
-use crate::arguments::{parse, parse_expansions};
+use crate::arguments::{parse, parse_expansions, trimmed};
 use crate::error::ToolError;
 use crate::paging::Paging;
+use crate::search::parse_query;
 
 /// Number of records on a page without `limit`.
 const DEFAULT_LIMIT: usize = 25;
 
 /// Maximum number of fields in `fields`.
 const MAX_NAMES: usize = 100;
+
+/// Maximum length of `q`, in characters.
+const MAX_WORDS_CHARS: usize = 1_000;
 
 /// Arguments as they are sent.
 #[derive(Debug, Deserialize)]
@@ -31,6 +40,7 @@ struct Args {
     #[serde(default)]
     count: CountMode,
     filter: Option<Filter>,
+    q: Option<String>,
     fields: Option<Vec<String>>,
     view: Option<String>,
     #[serde(default)]
@@ -80,6 +90,7 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
     };
     if start != Start::First {
         let beside = [
+            ("q", args.q.is_some()),
             ("expand", !args.expand.is_empty()),
             ("count", args.count != CountMode::None),
             ("sort", args.sort.is_some()),
@@ -121,6 +132,7 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
         connection: args.connection_id,
         selection,
         filter: args.filter.unwrap_or_default(),
+        words: args.q.as_deref().map(parse_words).transpose()?,
         direction: args.order.or(sorted).unwrap_or_default(),
         sort,
         count: args.count,
@@ -130,6 +142,25 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
         start,
     };
     Ok(Request { source: args.source, query, has_limit: args.limit.is_some() })
+}
+
+/// Parses the words that each record must have, with phrases and exclusions. Other operators are those of `search`.
+fn parse_words(q: &str) -> Result<SearchText, ToolError> {
+    let invalid = |problem: String| QUERY_RECORDS.invalid_argument("q", problem);
+    let q = trimmed(&QUERY_RECORDS, "q", q, MAX_WORDS_CHARS)?;
+    // A time is no condition here, so the clock does not matter.
+    let parsed = parse_query(&q, &Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC));
+    if let Some(warning) = parsed.warnings().first() {
+        return Err(invalid(warning.clone()));
+    }
+    if parsed.names_places() {
+        return Err(invalid("the stream and the connection are arguments of their own".to_owned()));
+    }
+    let text = SearchText { dates: Vec::new(), ..parsed.text().clone() };
+    match WordFilter::new(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(invalid(error.to_string())),
+    }
 }
 
 impl Request {

@@ -273,6 +273,11 @@ impl ParsedQuery {
         &self.text
     }
 
+    /// Returns true if the text names streams or connections.
+    pub(crate) fn names_places(&self) -> bool {
+        !self.streams.is_empty() || !self.connections.is_empty()
+    }
+
     /// Returns the warnings about operators that were taken as text.
     pub fn warnings(&self) -> &[String] {
         &self.warnings

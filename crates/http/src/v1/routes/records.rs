@@ -162,6 +162,7 @@ fn parse_query(sent: &mut Parameters, stream: StreamName) -> Result<RecordsQuery
         connection: sent.connection()?,
         selection,
         filter: sent.filter()?,
+        words: None,
         direction,
         sort,
         count,

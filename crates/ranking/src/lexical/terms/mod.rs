@@ -265,9 +265,9 @@ impl QueryTerms {
 
 /// Piece of a text between white space, or in quotes.
 #[derive(Debug)]
-struct Piece {
-    place: Range<usize>,
-    is_quoted: bool,
+pub(crate) struct Piece {
+    pub(crate) place: Range<usize>,
+    pub(crate) is_quoted: bool,
 }
 
 impl Piece {
@@ -291,7 +291,7 @@ impl Piece {
 }
 
 /// Returns the pieces of a text: what stands within quotes, and what white space divides.
-fn pieces(text: &str) -> Vec<Piece> {
+pub(crate) fn pieces(text: &str) -> Vec<Piece> {
     let (mut pieces, mut start) = (Vec::new(), 0);
     while let Some((before, opened)) =
         text.get(start..).and_then(|rest| rest.split_once(['"', '“', '„', '«']))

@@ -169,7 +169,7 @@ impl<'a> Pass<'a> {
     ) -> Result<Option<Self>, T::Error> {
         let (mut pass, mut is_from_columns) = (Self::new(query)?, false);
         for stream in streams {
-            let Some(columns) = tables.columns(stream.row, &pass.reader.names())? else {
+            let Some(columns) = tables.columns(stream.row, &pass.reader.names(), None)? else {
                 pass.scan(tables, stream, bounds)?;
                 continue;
             };
@@ -181,7 +181,7 @@ impl<'a> Pass<'a> {
             }
             let mut picked = Vec::new();
             let rest = RowScan { stream: stream.row, rows: &columns.rest, wants_data: true };
-            tables.rows(&rest, bounds, &mut |_, row| {
+            tables.rows(&rest, bounds, &mut |row| {
                 pass.read(row.data, &mut picked)?;
                 Ok(true)
             })?;

@@ -16,11 +16,10 @@ const MAX_REST_SHARE: usize = 4;
 
 impl ColumnarStream<'_> {
     /// Returns the columns with the rest in the order of its ids, if they are to be used for a stream of `count` records. Columns
-    /// that lack a record, or have one that is gone, are not.
+    /// that lack a record, or have one that is gone, are not: `found` is the number of all records of the stream that were found.
     #[must_use]
-    pub fn for_count(mut self, count: i64) -> Option<Self> {
-        let in_columns: usize = self.segments.iter().map(|segment| segment.docs().len()).sum();
-        if i64::try_from(in_columns + self.rest.len()) != Ok(count) {
+    pub fn for_count(mut self, found: usize, count: i64) -> Option<Self> {
+        if i64::try_from(found) != Ok(count) {
             return None;
         }
         let max_rest = MIN_REST.max(usize::try_from(count).unwrap_or_default() / MAX_REST_SHARE);

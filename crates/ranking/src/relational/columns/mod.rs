@@ -116,6 +116,21 @@ pub struct ColumnarStream<'a> {
     pub rest: Vec<i64>,
 }
 
+impl ColumnarStream<'_> {
+    /// Returns the row ids of all records in columns.
+    ///
+    /// # Errors
+    ///
+    /// The columns cannot be read.
+    pub(super) fn rows(&self) -> Result<Vec<i64>, ColumnError> {
+        let mut rows = Vec::new();
+        for segment in &self.segments {
+            segment.rows(segment.docs(), &mut rows)?;
+        }
+        Ok(rows)
+    }
+}
+
 impl std::fmt::Debug for ColumnarStream<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ColumnarStream").field("rest", &self.rest.len()).finish_non_exhaustive()

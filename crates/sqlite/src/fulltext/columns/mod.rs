@@ -5,21 +5,30 @@
 //! read from SQLite. If anything prevents the use of columns, all records are.
 //!
 //! * `segment`: the columns of a segment
+//! * `words`: the records of a segment that have the words of a list
 
 mod segment;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use fetchwell_core::saturate::saturated;
 use fetchwell_ranking::relational::columns::{ColumnPath, ColumnarStream, MAX_CHANGED, MIN_RECORDS};
 use rusqlite::{Connection, OptionalExtension};
 
-use self::segment::{SegmentColumns, SegmentSelection};
-use super::index::CurrentIndex;
+use self::segment::{OpenedSegment, SegmentColumns, SegmentSelection};
+use self::words::WordSelection;
+use super::index::{CurrentIndex, guard};
 use crate::database::{Database, identity};
-use crate::read::tables::OpenColumns;
+use crate::read::tables::{ColumnSelection, OpenColumns};
+
+/// Maximum time that a read of columns waits for a search that opens the index, and the same of a read by words: reading the
+/// words of all records takes longer.
+const MAX_WAIT: Duration = Duration::from_millis(50);
+const MAX_WAIT_FOR_WORDS: Duration = Duration::from_secs(1);
 
 /// Columns of a store.
 #[derive(Debug, Clone, Copy)]
@@ -46,41 +55,59 @@ impl OpenColumns for IndexColumns<'_> {
     fn open(
         &self,
         sqlite: &Connection,
-        stream: i64,
-        fields: &[&str],
+        selection: ColumnSelection<'_>,
     ) -> Result<Option<ColumnarStream<'static>>, rusqlite::Error> {
+        let ColumnSelection { stream, fields, words } = selection;
         let Some(paths) = fields.iter().map(|field| ColumnPath::for_field(field)).collect::<Option<Vec<_>>>()
         else {
             return Ok(None);
         };
         let count = "SELECT record_count FROM streams WHERE id = ?1";
         let count: Option<i64> = sqlite.query_row(count, [stream], |row| row.get(0)).optional()?;
-        let Some(count) = count.filter(|count| *count >= self.min_records) else { return Ok(None) };
+        // Words are looked up in a stream of any size, because dividing texts into words takes longer.
+        let (min_records, wait) =
+            if words.is_some() { (0, MAX_WAIT_FOR_WORDS) } else { (self.min_records, MAX_WAIT) };
+        let Some(count) = count.filter(|count| *count >= min_records) else { return Ok(None) };
         let (uuid, newest) = identity(sqlite)?;
-        let Some(snapshot) = self.index.with_field_columns(self.database, &uuid, newest) else {
+        let Some(snapshot) = self.index.with_field_columns(self.database, &uuid, newest, wait) else {
             return Ok(None);
         };
         let Some(changes) = changes_since(sqlite, snapshot.version, newest)? else { return Ok(None) };
         let changed: HashSet<u64> = changes.iter().map(|change| change.record.unsigned_abs()).collect();
         let changes = changes.iter().filter(|change| change.stream == stream && !change.is_deleted);
-        let mut columns =
-            ColumnarStream { segments: Vec::new(), rest: changes.map(|change| change.record).collect() };
-        let selection =
-            SegmentSelection { fields: snapshot.fields, stream, paths: &paths, changed: &changed };
+        let changes: Vec<i64> = changes.map(|change| change.record).collect();
+        let with_words = words.map(|words| guard(|| WordSelection::new(&snapshot, words))).transpose();
+        let with_words = match with_words {
+            Ok(with_words) => with_words,
+            Err(error) => return Ok(unused(&error)),
+        };
+        let selection = SegmentSelection {
+            fields: snapshot.fields,
+            stream,
+            paths: &paths,
+            changed: &changed,
+            words: with_words.as_ref(),
+        };
+        let mut records = changes.len();
+        let mut columns = ColumnarStream { segments: Vec::new(), rest: changes };
         for segment in snapshot.searcher.segment_readers() {
             match SegmentColumns::open(segment, &selection) {
-                Ok((segment, mut rest)) => {
+                Ok(OpenedSegment { columns: opened, mut rest, count }) => {
+                    records += count;
                     columns.rest.append(&mut rest);
-                    columns.segments.push(Box::new(segment));
+                    columns.segments.push(Box::new(opened));
                 }
-                Err(error) => {
-                    tracing::debug!(?error, "the columns of the search index are not used");
-                    return Ok(None);
-                }
+                Err(error) => return Ok(unused(&error)),
             }
         }
-        Ok(columns.for_count(count))
+        Ok(columns.for_count(records, count))
     }
+}
+
+/// Logs why columns are not used.
+fn unused<'a>(error: &dyn std::fmt::Debug) -> Option<ColumnarStream<'a>> {
+    tracing::debug!(?error, "the columns of the search index are not used");
+    None
 }
 
 /// Change of a record after the commit of the index.

@@ -14,6 +14,7 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocSet, SegmentReader, TERMINATED, TantivyError, Term};
 
 use super::super::index::{Fields, PARTS, SHAPES, TIMES, VALUES, guard, row_term};
+use super::words::WordSelection;
 
 /// Records and fields whose columns are opened.
 #[derive(Debug)]
@@ -23,6 +24,17 @@ pub(super) struct SegmentSelection<'a> {
     pub(super) paths: &'a [ColumnPath],
     /// Row ids of records that changed since the commit.
     pub(super) changed: &'a HashSet<u64>,
+    /// Words that a record must have.
+    pub(super) words: Option<&'a WordSelection>,
+}
+
+/// Opened columns of a segment.
+pub(super) struct OpenedSegment {
+    pub(super) columns: SegmentColumns,
+    /// Row ids of the records with the words that are to be read as JSON.
+    pub(super) rest: Vec<i64>,
+    /// Number of unchanged records of the stream, whatever words they have.
+    pub(super) count: usize,
 }
 
 /// Number of columns of which it is remembered whether they have mail addresses.
@@ -53,13 +65,13 @@ struct FieldColumns {
 }
 
 impl SegmentColumns {
-    /// Opens the columns of a segment. Returns the row ids of the records that are to be read as JSON, too.
+    /// Opens the columns of a segment.
     pub(super) fn open(
         segment: &SegmentReader,
         selection: &SegmentSelection<'_>,
-    ) -> Result<(Self, Vec<i64>), ColumnError> {
+    ) -> Result<OpenedSegment, ColumnError> {
         let open = || {
-            let SegmentSelection { fields, stream, paths, changed } = selection;
+            let SegmentSelection { fields, stream, paths, changed, words } = selection;
             let records = segment.fast_fields().u64("record")?;
             let mut docs = Vec::new();
             let alive = segment.alive_bitset();
@@ -70,6 +82,11 @@ impl SegmentColumns {
             })?;
             if !changed.is_empty() {
                 docs.retain(|doc| records.first(*doc).is_none_or(|row| !changed.contains(&row)));
+            }
+            let count = docs.len();
+            if let Some(words) = words {
+                let with_words = words.docs(segment)?;
+                docs.retain(|doc| with_words.binary_search(doc).is_ok());
             }
             let mut marked = Vec::new();
             let unread = fields.of_fields.map(|columns| columns.unread);
@@ -90,7 +107,7 @@ impl SegmentColumns {
             let mut rows = Vec::new();
             let columns = Self { id: segment.segment_id(), docs, records, fields };
             columns.push_rows(&rest, &mut rows)?;
-            Ok((columns, rows))
+            Ok(OpenedSegment { columns, rest: rows, count })
         };
         guard(open).map_err(|error| unreadable(&error))
     }

@@ -41,7 +41,7 @@ impl FigureStore for TestedStore {
             let transaction = sqlite.unchecked_transaction()?;
             let plain = answer(&SqliteTables::new(&transaction), query);
             let tables = SqliteTables::with_columns(&transaction, &columns);
-            let has_columns = tables.columns(1, &["a"]).unwrap().is_some();
+            let has_columns = tables.columns(1, &["a"], None).unwrap().is_some();
             Ok(FigureAnswers { plain, from_columns: answer(&tables, query), has_columns })
         });
         read.unwrap()

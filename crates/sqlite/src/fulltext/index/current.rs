@@ -29,9 +29,6 @@ const MAX_INLINE_CHANGES: i64 = 5_000;
 /// Maximum bytes of index files verified before use, in hundredths of a second. The rest is verified in the background.
 const MAX_INLINE_VERIFICATION: u64 = 64 * 1024 * 1024;
 
-/// Maximum time that a read of columns waits for a search that opens the index.
-const MAX_COLUMNS_WAIT: Duration = Duration::from_millis(50);
-
 /// Number of snapshots kept for pagination.
 const MAX_SNAPSHOTS: usize = 4;
 
@@ -236,15 +233,16 @@ impl CurrentIndex {
     }
 
     /// Returns the newest snapshot with columns of fields, for a read that sees the store with this id at the version `newest`; `None`
-    /// if there is none now, the snapshot has later changes, or a byte of it was not verified yet. Waits for no update, but begins
-    /// the change of a previous layout.
+    /// if there is none now, the snapshot has later changes, or a byte of it was not verified yet. Waits at most `wait` for a search
+    /// that opens or updates the index. Begins the change of a previous layout.
     pub(crate) fn with_field_columns(
         &self,
         database: &Database,
         uuid: &str,
         newest: i64,
+        wait: Duration,
     ) -> Option<Snapshot> {
-        let mut state = self.state.try_lock_for(MAX_COLUMNS_WAIT)?;
+        let mut state = self.state.try_lock_for(wait)?;
         let (known, _) = state.reset_if_replaced(database).ok()?;
         if known != uuid {
             return None;

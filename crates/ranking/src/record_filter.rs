@@ -8,8 +8,8 @@ use fetchwell_core::record::{ATTACHMENT_FIELDS, StreamDetail, attachment_names, 
 use fetchwell_source::{QueryFault, SearchField, SearchQuery, SearchText, SourceError};
 use serde_json::Value;
 
-use super::terms::field_words;
-use super::words::words;
+use crate::lexical::terms::field_words;
+use crate::lexical::words::words;
 use crate::relational::columns::ColumnarStream;
 use crate::relational::columns::filter::matching;
 use crate::relational::field_reader::FieldReader;
