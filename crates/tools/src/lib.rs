@@ -57,8 +57,8 @@ pub use project_resource::ProjectResource;
 pub use read_record_field::max_chunk_bytes;
 pub use resource::{PROJECT_TEMPLATES, RESOURCE_TEMPLATES, ResourceCall, ResourceTemplate, resource_call};
 pub use search::{
-    ExplainedSearch, ExplanationLine, ParsedQuery, SearchExplanation, SearchReader, dated_position,
-    explanation_lines, parse_dated, parse_query, parse_since, stage_lines,
+    ExplainedSearch, ExplanationLine, OperatorWarning, ParsedQuery, SearchExplanation, SearchReader,
+    dated_position, explanation_lines, parse_dated, parse_query, parse_since, stage_lines,
 };
 pub use tool::{Example, ToolSpec};
 pub use toolbox::{DEFAULT_CALL_DEADLINE, Toolbox};

@@ -63,7 +63,8 @@ async fn lists_by_words_have_each_record_once_in_the_order_of_the_list() {
     let (_folder, store) = store_of_invoices();
     let model = Model::over_stdio(["--store", text(&store)]).await;
     let is_draft = |number: usize| number.is_multiple_of(5);
-    let cases: [(&str, Value, Box<dyn Fn(usize) -> bool>); 7] = [
+    type IsListed = Box<dyn Fn(usize) -> bool>;
+    let cases: [(&str, Value, IsListed); 7] = [
         ("acme", json!({"status": "open"}), Box::new(|number| number % 3 != 1 && !number.is_multiple_of(4))),
         ("ACME invoice globex", json!({}), Box::new(|number| number % 3 == 2)),
         (
@@ -118,19 +119,27 @@ async fn empty_lists_by_words_say_which_word_no_record_has() {
     }
     let first = model.call("query_records", json!({"stream": "invoices", "query": "acme", "limit": 5})).await;
     let cursor = &first["next_cursor"];
+    let refused = |arguments: Value| model.refusal("query_records", arguments);
     for (arguments, code) in [
         (json!({"stream": "invoices", "q": "globex", "cursor": cursor}), "invalid_cursor"),
         (json!({"stream": "invoices", "q": "acme", "changes_since": "beginning"}), "invalid_argument"),
-        (json!({"stream": "invoices", "q": "acme from:ann"}), "invalid_argument"),
-        (json!({"stream": "invoices", "q": "acme stream:invoices"}), "invalid_argument"),
-        (json!({"stream": "invoices", "q": "acme since:3d"}), "invalid_argument"),
-        (json!({"stream": "invoices", "q": "-acme"}), "invalid_argument"),
-        (json!({"stream": "invoices", "q": "?!"}), "invalid_argument"),
-        (json!({"stream": "invoices", "q": "word ".repeat(60)}), "invalid_argument"),
         (json!({"stream": "invoices", "q": "x".repeat(1_001)}), "invalid_argument"),
     ] {
-        let refused = model.refusal("query_records", arguments.clone()).await;
-        assert_eq!(refused["code"], code, "{arguments}: {refused}");
+        let error = refused(arguments).await;
+        assert_eq!(error["code"], code, "{error}");
+    }
+    for (q, problem) in [
+        ("acme from:ann", "`from` is an operator of `search`"),
+        ("acme stream:invoices", "arguments of their own"),
+        ("acme since:3d", "`since` is an operator of `search`"),
+        ("acme -from:ann", "`-from:ann` cannot be read"),
+        ("-acme", "`-acme` cannot be read: there are only words to exclude"),
+        ("?!", "no word that records must have"),
+        (&"word ".repeat(60), "more than 50 words"),
+    ] {
+        let error = refused(json!({"stream": "invoices", "q": q})).await;
+        assert_eq!(error["code"], "invalid_argument", "{error}");
+        assert!(error["message"].as_str().unwrap().contains(problem), "{q}: {error}");
     }
 }
 

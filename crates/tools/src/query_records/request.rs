@@ -148,10 +148,10 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
 fn parse_words(q: &str) -> Result<SearchText, ToolError> {
     let invalid = |problem: String| QUERY_RECORDS.invalid_argument("q", problem);
     let q = trimmed(&QUERY_RECORDS, "q", q, MAX_WORDS_CHARS)?;
-    // A time is no condition here, so the clock does not matter.
+    // A time is no condition here, so any clock will do.
     let parsed = parse_query(&q, &Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC));
     if let Some(warning) = parsed.warnings().first() {
-        return Err(invalid(warning.clone()));
+        return Err(invalid(warning.refusal()));
     }
     if parsed.names_places() {
         return Err(invalid("the stream and the connection are arguments of their own".to_owned()));

@@ -3,7 +3,7 @@
 //! * `spec`: the specifications of both profiles.
 //! * `request`: typed arguments and their validation.
 //! * `query_language`: words and operators of a query.
-//! * `operator_times`: ages and dates in operators.
+//! * `operator_times`, `operator_warning`: ages and dates in operators, and operators that cannot be read.
 //! * `connection_labels`: labels of connections in a query.
 //! * `reader`: reads of the source until an answer is full, also for `/v1` and the search page.
 //! * `page`: fitting of hits into a page.
@@ -13,6 +13,7 @@
 mod connection_labels;
 mod explanation;
 mod operator_times;
+mod operator_warning;
 mod page;
 mod query_language;
 mod reader;
@@ -24,6 +25,7 @@ pub use explanation::{ExplainedSearch, ExplanationLine, SearchExplanation, expla
 use fetchwell_core::record::RecordData;
 use fetchwell_source::{Count, SearchMode, SearchOperator, SearchPage, SearchQuery, StageClock};
 pub use operator_times::parse_since;
+pub use operator_warning::OperatorWarning;
 use page::{SearchNotes, SearchState, build_page, has_room};
 pub use query_language::{ParsedQuery, parse_query};
 pub use reader::{SearchReader, dated_position, parse_dated};
@@ -108,7 +110,7 @@ async fn search(
     let mut found =
         SearchPage { hits: rest.hits, next: rest.position, count, notes: warnings, ..SearchPage::default() };
     found.notes.extend(request.warning());
-    found.notes.extend_from_slice(parsed.warnings());
+    found.notes.extend(parsed.warnings().iter().map(ToString::to_string));
     let is_full = |found: &mut SearchPage| {
         found.hits.len() >= wanted || found.hits.iter().any(|hit| fetchable_id(hit).is_some())
     };

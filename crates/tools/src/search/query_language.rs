@@ -5,19 +5,16 @@
 //! plain text. Dates within plain text are read, too, and stay in it. The parser has no clock: ages are counted back from a time
 //! that the caller passes, which also gives the time zone of days. `docs/search.md` has the table.
 
-use fetchwell_core::fit::clip;
 use fetchwell_core::handle::{ConnectionId, StreamName};
 use fetchwell_ranking::lexical::understanding::dates::{ReadDates, read_dates};
 use fetchwell_source::{FieldText, SearchField, SearchQuery, SearchText};
 use jiff::{Timestamp, Zoned};
 
 use super::operator_times::{parse_date, parse_since};
+use super::operator_warning::OperatorWarning;
 
 /// Maximum number of warnings about operators.
 const MAX_WARNINGS: usize = 2;
-
-/// Maximum length of an operator that a warning quotes, in bytes of JSON.
-const MAX_QUOTE_BYTES: usize = 60;
 
 /// Punctuation that may follow a closing quote.
 const AFTER_QUOTE: [char; 5] = ['.', ',', ';', '!', '?'];
@@ -28,7 +25,7 @@ pub struct ParsedQuery {
     text: SearchText,
     streams: Vec<StreamName>,
     pub(super) connections: Vec<ConnectionId>,
-    warnings: Vec<String>,
+    warnings: Vec<OperatorWarning>,
     dates: String,
 }
 
@@ -232,15 +229,14 @@ impl<'a> Parser<'a> {
     }
 
     /// Keeps a piece as plain text, with a warning.
-    fn keep_as_words(&mut self, whole: &'a str, reason: &str) {
+    fn keep_as_words(&mut self, whole: &'a str, reason: &'static str) {
         self.words.push(whole);
         self.warn(whole, reason);
     }
 
-    fn warn(&mut self, whole: &str, reason: &str) {
+    fn warn(&mut self, whole: &str, reason: &'static str) {
         if self.parsed.warnings.len() < MAX_WARNINGS {
-            let whole = clip(whole, MAX_QUOTE_BYTES);
-            self.parsed.warnings.push(format!("`{whole}` was searched as text: {reason}"));
+            self.parsed.warnings.push(OperatorWarning::new(whole, reason));
         }
     }
 
@@ -255,7 +251,7 @@ impl<'a> Parser<'a> {
             && SearchText { excluded: Vec::new(), ..parsed.text.clone() } == SearchText::default();
         if only_excludes && !parsed.text.excluded.is_empty() {
             parsed.text.excluded.clear();
-            self.warn(written.trim(), "it only excludes words");
+            self.warn(written.trim(), "there are only words to exclude");
         }
         let parsed = &mut self.parsed;
         if parsed.text.is_plain() && !has_places {
@@ -279,7 +275,7 @@ impl ParsedQuery {
     }
 
     /// Returns the warnings about operators that were taken as text.
-    pub fn warnings(&self) -> &[String] {
+    pub fn warnings(&self) -> &[OperatorWarning] {
         &self.warnings
     }
 

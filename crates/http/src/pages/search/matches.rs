@@ -86,7 +86,8 @@ pub(super) async fn find(
     query.text.after = query.text.after.max(parse_since(&request.age, started));
     query.explains = request.explains;
     let is_first = next.is_none();
-    let mut page = SearchPage { next, notes: parsed.warnings().to_vec(), ..SearchPage::default() };
+    let notes = parsed.warnings().iter().map(ToString::to_string).collect();
+    let mut page = SearchPage { next, notes, ..SearchPage::default() };
     let is_full = |page: &mut SearchPage| {
         page.hits.retain(|hit| kinds.includes(hit));
         let missing = page.unavailable.drain(..);

@@ -7,7 +7,7 @@ use fetchwell_core::fit::Strategy;
 use fetchwell_core::handle::{ConnectionId, RecordAddress, StreamName};
 use fetchwell_core::record::{ConnectionSchema, Excerpt, Hit, HitId};
 use fetchwell_source::{Accuracy, Count, SearchMode, SearchOperator, SearchPosition, SearchQuery};
-use fetchwell_tools::{ParsedQuery, dated_position, parse_dated};
+use fetchwell_tools::{OperatorWarning, ParsedQuery, dated_position, parse_dated};
 use jiff::Timestamp;
 use percent_encoding::utf8_percent_encode;
 use schemars::JsonSchema;
@@ -250,7 +250,8 @@ async fn read_query(call: &mut Call<'_>, route: SearchMode) -> Result<SealedQuer
         let now = call.toolbox.local(started);
         let parsed = ParsedQuery::read(&query.text.words, &now, call.source).await?;
         parsed.dates().clone_into(&mut dates);
-        let warning = |problem: &String| Warning::new("operator_as_text", problem.clone()).about(Q.name);
+        let warning =
+            |problem: &OperatorWarning| Warning::new("operator_as_text", problem.to_string()).about(Q.name);
         call.parameters.warnings.extend(parsed.warnings().iter().map(warning));
         query = parsed
             .apply(query)
