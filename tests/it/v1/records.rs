@@ -86,6 +86,12 @@ fn fields_views_and_filters_narrow() {
     check_refused(&server, &format!("{RECORDS}?fields=nope"), 400, "unknown_field");
     check_refused(&server, &format!("{RECORDS}?sort=-nope"), 400, "invalid_sort");
     check_refused(&server, &format!("{RECORDS}?cursor=garbage"), 400, "invalid_cursor");
+    let sorted = ok(&server, &format!("{RECORDS}?sort=subject&limit=2"));
+    let cursor = sorted["next_cursor"].as_str().unwrap();
+    ok(&server, &format!("{RECORDS}?sort=subject&cursor={cursor}"));
+    for other in ["order=asc", "sort=amount_eur"] {
+        check_refused(&server, &format!("{RECORDS}?{other}&cursor={cursor}"), 400, "invalid_cursor");
+    }
     check_refused(&server, &format!("{RECORDS}?expand=nope"), 400, "invalid_expand");
     check_refused(&server, "/v1/streams/nope/records", 404, "stream_not_declared");
     check_refused(&server, &format!("{RECORDS}?connection_id=cin_no"), 404, "connection_not_found");

@@ -224,8 +224,8 @@ impl Source for GuardedSource {
     async fn records(&self, context: &CallContext, query: &RecordsQuery) -> Result<RecordsPage, SourceError> {
         let own = RecordsQuery { connection: self.own(query.connection.as_ref()), ..query.clone() };
         let printer = self.names.printer(self.name(), query.connection.as_ref());
-        let mut page =
-            self.call(self.source.records(context, &own)).await.map_err(|error| printer.error(error))?;
+        let page = self.call_for(query.purpose, self.source.records(context, &own)).await;
+        let mut page = page.map_err(|error| printer.error(error))?;
         self.names.settle().await;
         page.rows.iter_mut().for_each(|row| printer.change(row));
         Ok(page)

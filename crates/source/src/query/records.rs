@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Filter, SearchText};
+use super::{Filter, Purpose, SearchText};
 
 /// Query for a page of one stream's records.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct RecordsQuery {
     /// Direction of the order by the stream's cursor field. Ascending, a missing value is least, and ties are ordered
     /// by key, then by connection; descending is the exact reverse.
     pub direction: Direction,
-    /// Field to sort by, which must be the stream's cursor field; `None` uses that field.
+    /// Field to sort by; `None` sorts by the stream's cursor field.
     pub sort: Option<String>,
     /// Count of all matching records to return.
     pub count: CountMode,
@@ -37,6 +37,8 @@ pub struct RecordsQuery {
     pub placed: bool,
     /// Position to start from.
     pub start: Start,
+    /// Purpose of the read.
+    pub purpose: Purpose,
 }
 
 impl RecordsQuery {
@@ -56,6 +58,7 @@ impl RecordsQuery {
             limit,
             placed: false,
             start: Start::default(),
+            purpose: Purpose::Answer,
         }
     }
 
@@ -66,6 +69,7 @@ impl RecordsQuery {
         let mut query = vec![json!(self.stream.as_str()), json!(connection), self.filter.to_json()];
         query.push(json!(self.direction.as_str()));
         query.extend(self.words.as_ref().map(SearchText::to_json));
+        query.extend(self.sort.as_ref().map(|sort| json!({ "sort": sort })));
         let digest = Sha256::digest(Value::Array(query).to_string());
         digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
@@ -286,5 +290,8 @@ mod tests {
         let words = |text: &str| RecordsQuery { words: Some(SearchText::plain(text)), ..query.clone() };
         assert_ne!(words("a").fingerprint(), query.fingerprint());
         assert_ne!(words("a").fingerprint(), words("b").fingerprint());
+        let sort = |field: &str| RecordsQuery { sort: Some(field.to_owned()), ..query.clone() };
+        assert_ne!(sort("a").fingerprint(), query.fingerprint());
+        assert_ne!(sort("a").fingerprint(), sort("b").fingerprint());
     }
 }

@@ -3,7 +3,7 @@
 use fetchwell_core::fit::Strategy;
 use fetchwell_core::handle::StreamName;
 use fetchwell_source::{
-    ChangesToken, CountMode, Direction, Expansion, RecordsPosition, RecordsQuery, Selection, Start,
+    ChangesToken, CountMode, Direction, Expansion, Purpose, RecordsPosition, RecordsQuery, Selection, Start,
 };
 use fetchwell_tools::ChangeTokenSealer;
 use schemars::JsonSchema;
@@ -170,6 +170,7 @@ fn parse_query(sent: &mut Parameters, stream: StreamName) -> Result<RecordsQuery
         limit: sent.page_limit(),
         placed: false,
         start,
+        purpose: Purpose::Answer,
     })
 }
 
