@@ -257,8 +257,8 @@ impl ColumnPlan {
         digest
     }
 
-    /// Returns true if a path of a stream has a column or gets one: in the first record of a stream, and later when a second
-    /// record has it and it is frequent enough.
+    /// Returns true if a path of a stream has a column or gets one, which is when a second record has it and it is frequent
+    /// enough.
     fn has_column(&mut self, stream: i64, path: &str, digest: &PathDigest) -> bool {
         if digest.has_column {
             return true;
@@ -279,15 +279,13 @@ impl ColumnPlan {
         if is_full || paths.added >= MAX_STREAM_COLUMNS {
             return false;
         }
-        if paths.records > 1 {
-            if paths.seen.len() >= MAX_COUNTED && !paths.seen.contains_key(column) {
-                return false;
-            }
-            let seen = paths.seen.entry(Arc::clone(column)).or_default();
-            *seen += 1;
-            if *seen < 2 || *seen * MIN_SHARE < paths.records {
-                return false;
-            }
+        if paths.seen.len() >= MAX_COUNTED && !paths.seen.contains_key(column) {
+            return false;
+        }
+        let seen = paths.seen.entry(Arc::clone(column)).or_default();
+        *seen += 1;
+        if *seen < 2 || *seen * MIN_SHARE < paths.records {
+            return false;
         }
         paths.added += 1;
         paths.seen.remove(column);
@@ -375,8 +373,9 @@ mod tests {
         ];
         let expect =
             [false, true, false, true, true, true, true, true, true, false, false, true, true, false, false];
-        assert_eq!(marked(&[record], &fields), expect);
-        assert_eq!(marked(&[json!({"": 1, "a": 1})], &["a", "b"]), [true, true]);
+        assert_eq!(marked(&[record.clone(), record], &fields), expect);
+        let nameless = json!({"": 1, "a": 1});
+        assert_eq!(marked(&[nameless.clone(), nameless], &["a", "b"]), [true, true]);
     }
 
     #[test]
@@ -390,6 +389,14 @@ mod tests {
         assert_eq!(marked(&records, &["late"]), [false]);
         let wide: serde_json::Map<String, Value> =
             (0..500).map(|number| (format!("f{number}"), json!(1))).collect();
+        // An index that is opened again gets no columns of records that come one by one.
+        let mut known = vec!["other".to_owned()];
+        for number in 0..30 {
+            let mut plan = ColumnPlan::new(known);
+            plan.divide(1, json!({(format!("x{number}")): 1}).as_object().unwrap());
+            known = plan.known().map(str::to_owned).collect();
+        }
+        assert_eq!(known, ["other"]);
         // A record with too many marks is read as JSON for every field.
         assert_eq!(marked(&[Value::Object(wide)], &["f0", "f499", "none"]), [true; 3]);
     }

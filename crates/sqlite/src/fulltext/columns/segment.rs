@@ -85,8 +85,7 @@ impl SegmentColumns {
             }
             let count = docs.len();
             if let Some(words) = words {
-                let with_words = words.docs(segment)?;
-                docs.retain(|doc| with_words.binary_search(doc).is_ok());
+                docs = split(docs, &words.docs(segment)?).1;
             }
             let mut marked = Vec::new();
             let unread = fields.of_fields.map(|columns| columns.unread);
@@ -97,11 +96,7 @@ impl SegmentColumns {
             }
             marked.sort_unstable();
             marked.dedup();
-            let (rest, docs): (Vec<u32>, Vec<u32>) = if marked.is_empty() {
-                (Vec::new(), docs)
-            } else {
-                docs.into_iter().partition(|doc| marked.binary_search(doc).is_ok())
-            };
+            let (docs, rest) = split(docs, &marked);
             let fields = paths.iter().map(|path| FieldColumns::open(segment, &path.column));
             let fields = fields.collect::<Result<_, _>>()?;
             let mut rows = Vec::new();
@@ -288,6 +283,20 @@ fn extend<T: PartialOrd + Copy + Debug + Send + Sync + 'static>(
     if let Some(column) = column {
         items.extend(column.values_for_doc(doc).map(cell_of));
     }
+}
+
+/// Divides records into those that are not among others, and those that are. Both lists are ascending.
+fn split(mut docs: Vec<u32>, others: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let (mut others, mut among) = (others.iter().peekable(), Vec::new());
+    docs.retain(|doc| {
+        while others.next_if(|other| *other < doc).is_some() {}
+        let is_among = others.peek() == Some(&doc);
+        if is_among {
+            among.push(*doc);
+        }
+        !is_among
+    });
+    (docs, among)
 }
 
 /// Passes the records of a segment with a term, ascending.

@@ -401,7 +401,10 @@ mod tests {
         let (_, fields) = Fields::schema();
         let rows = Rows { record: 3, stream: 2, connection: 1 };
         let text = RecordText { key: "k", data, emitted_at: None };
-        let document = Entry::new(fields, rows, &text, &mut ColumnPlan::default()).document.unwrap();
+        // A field gets a column with its second record.
+        let mut plan = ColumnPlan::default();
+        plan.divide(rows.stream, data);
+        let document = Entry::new(fields, rows, &text, &mut plan).document.unwrap();
         let values: Vec<(Field, IndexValue<'_>)> = document.iter_fields_and_values().collect();
         assert!(values.is_sorted_by_key(|(field, _)| *field));
         let texts_of = |wanted: Option<Field>| -> Vec<&str> {
