@@ -208,6 +208,15 @@ impl StreamState {
         }
         // Records were removed, or another program changed the tables.
         if is_complete && !is_whole {
+            let sql = "SELECT count(*) FROM fetchwell.records WHERE stream = $1 AND data IS NOT NULL";
+            let records: i64 = transaction.query_one(sql, &[&self.stream]).await?.try_get(0)?;
+            if records != self.count {
+                // Readers would refuse new segments, too.
+                let (stream, count) = (self.stream, self.count);
+                tracing::warn!(stream, count, records, "columns are not used: `record_count` is wrong");
+                self.is_done = true;
+                return Ok(());
+            }
             self.segments.clear();
         }
         self.segments

@@ -27,14 +27,14 @@ pub(crate) enum ColumnUse {
     /// Streams of any size.
     #[cfg(test)]
     All,
-    /// No streams: all records are read.
+    /// No streams: all records are read, also by words.
     #[cfg(test)]
     None,
 }
 
 impl ColumnUse {
     /// Returns the number of records that a stream must have; `None` if columns are not used.
-    pub(super) fn min_records(self) -> Option<i64> {
+    pub(crate) fn min_records(self) -> Option<i64> {
         match self {
             Self::Large => Some(MIN_RECORDS),
             #[cfg(test)]

@@ -117,7 +117,9 @@ fn columns_that_are_damaged_or_missing_are_not_used() {
     let damaged = |blocks: &str| format!("UPDATE fetchwell.column_blocks {DAMAGE} WHERE {blocks}");
     let changed = |values: &str| format!("UPDATE fetchwell.column_segments SET {values}");
     // Some reads notice damage only when they read the block.
-    let cases: [(&str, String, Option<bool>, Option<bool>); 13] = [
+    let count =
+        |by: i64| format!("UPDATE fetchwell.streams SET record_count = record_count + {by} WHERE id = 1");
+    let cases: [(&str, String, Option<bool>, Option<bool>); 14] = [
         ("nothing", "SELECT".to_owned(), Some(true), Some(true)),
         ("keys", damaged("name = 'keys'"), Some(false), Some(true)),
         ("rows", damaged("name = 'rows'"), None, None),
@@ -134,7 +136,13 @@ fn columns_that_are_damaged_or_missing_are_not_used() {
         ("outdated", changed("outdated = set_bit(outdated, 5, 1 - get_bit(outdated, 5))"), Some(false), Some(true)),
         ("another format", changed("format = 0"), Some(false), Some(true)),
         ("an earlier release", REMOVAL.to_owned(), Some(false), Some(true)),
-        ("no index", "DROP INDEX fetchwell.records_by_version".to_owned(), Some(false), Some(false)),
+        ("a wrong number", count(1), Some(false), Some(false)),
+        (
+            "no index",
+            format!("{}; DROP INDEX fetchwell.records_by_version", count(-1)),
+            Some(false),
+            Some(false),
+        ),
         ("a newer release", changed("format = 9"), Some(false), Some(false)),
     ];
     for (name, sql, expect, expect_built) in cases {

@@ -61,7 +61,7 @@ pub(super) fn scan_with_words(
     each: EachRow<'_, SourceError>,
 ) -> Result<(), SourceError> {
     let WordScan { stream, words, wants_data } = *scan;
-    if !has_words(tables, stream)? {
+    if tables.columns.min_records().is_none() || !has_words(tables, stream)? {
         let all = Scan { stream, order: None, after: None, limits: Vec::new(), wants_data: true };
         return tables.scan(&all, bounds, &mut |row| pass_with_words(words, row, each));
     }
