@@ -1,6 +1,7 @@
 //! Maintenance of the stores of a server, at its start and from time to time: searches that are older than their project keeps
 //! them are deleted once a day, and columns of databases that another program has changed are built.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -91,10 +92,18 @@ fn run(stores: &[ImportStore], environment: &Environment, stop: &CancellationTok
     };
     let building = async {
         sleep(START_DELAY).await;
+        let mut failing = HashSet::new();
         loop {
-            for store in stores {
-                if let ImportStore::Postgres(url) = store {
-                    build_columns_in(url, environment).await;
+            for (at, store) in stores.iter().enumerate() {
+                let ImportStore::Postgres(url) = store else { continue };
+                match build_columns_in(url, environment).await {
+                    Ok(()) => {
+                        failing.remove(&at);
+                    }
+                    Err(problem) if failing.insert(at) => {
+                        tracing::info!(%problem, "this server does not build the columns of a database");
+                    }
+                    Err(problem) => tracing::debug!(%problem, "columns are still not built"),
                 }
             }
             sleep(BUILD_INTERVAL).await;
@@ -132,9 +141,9 @@ async fn delete_expired_in(url: &PostgresUrl, environment: &Environment) {
 }
 
 /// Builds the columns of a database that are missing. Reads use the records until then.
-async fn build_columns_in(url: &PostgresUrl, environment: &Environment) {
-    let (Ok(pool), Ok(name)) = (postgres_pool(url, environment), "store".parse()) else { return };
-    if let Err(problem) = PostgresStore::new(name, pool, DEFAULT_DEADLINE).build_columns().await {
-        tracing::debug!(%problem, "columns are not built");
-    }
+async fn build_columns_in(url: &PostgresUrl, environment: &Environment) -> Result<(), String> {
+    let pool = postgres_pool(url, environment).map_err(|error| error.to_string())?;
+    let Ok(name) = "store".parse() else { return Ok(()) };
+    let built = PostgresStore::new(name, pool, DEFAULT_DEADLINE).build_columns().await;
+    built.map_err(|error| error.to_string())
 }
