@@ -109,7 +109,12 @@ async fn empty_lists_by_words_say_which_word_no_record_has() {
         (json!({"q": "acme zebra"}), "No record of `invoices` has `zebra`."),
         (json!({"q": "\"corp acme\" globex"}), "has `corp acme`."),
         (json!({"q": "INV-2026-001 INV-2026-002"}), "no record has all"),
-        (json!({"q": "acme", "filter": {"status": "void"}}), "No record passes `filter`."),
+        (json!({"q": "acme", "filter": {"status": "void"}}), "none of these passes `filter`."),
+        (
+            json!({"q": "INV-2026-004", "filter": {"status": "open"}}),
+            "Records have the words of `q`, none of these",
+        ),
+        (json!({"q": "INV-2026-005 -draft"}), "with the words of `q` have `draft`, which it excludes"),
     ] {
         let mut arguments = arguments;
         arguments["stream"] = json!("invoices");
@@ -129,9 +134,9 @@ async fn empty_lists_by_words_say_which_word_no_record_has() {
         assert_eq!(error["code"], code, "{error}");
     }
     for (q, problem) in [
-        ("acme from:ann", "`from` is an operator of `search`"),
+        ("acme from:ann", "`from:` is an operator of `search`, not of a list. Use `filter` on"),
         ("acme stream:invoices", "arguments of their own"),
-        ("acme since:3d", "`since` is an operator of `search`"),
+        ("acme since:3d", "`since:`, `after:` or `before:` is an operator of `search`"),
         ("acme -from:ann", "`-from:ann` cannot be read"),
         ("-acme", "`-acme` cannot be read: there are only words to exclude"),
         ("?!", "no word that records must have"),

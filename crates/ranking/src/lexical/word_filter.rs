@@ -48,8 +48,8 @@ pub trait WordList {
 pub struct WordFilter {
     /// Forms of each piece of which a record must have one.
     required: Vec<Vec<PieceForm>>,
-    /// Phrases that a record must not have.
-    excluded: Vec<Phrase>,
+    /// Forms of each piece that a record must not have.
+    excluded: Vec<Vec<PieceForm>>,
     wanted: WantedWords,
 }
 
@@ -59,6 +59,24 @@ enum PieceForm {
     Word { text: String, inflection: Option<Inflection> },
     /// Words one after the other.
     Phrase(Phrase),
+}
+
+/// Part of a text that each record of a list must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequiredPiece<'a> {
+    /// Text between white space, or a form of it.
+    Word(&'a str),
+    /// Text of a quotation.
+    Phrase(&'a str),
+}
+
+/// Returns the parts of a text that each record must have. Some may have no word.
+pub fn required_pieces(text: &SearchText) -> impl Iterator<Item = RequiredPiece<'_>> {
+    let written = pieces(&text.words).into_iter().map(|piece| {
+        let written = text.words.get(piece.place).unwrap_or_default();
+        if piece.is_quoted { RequiredPiece::Phrase(written) } else { RequiredPiece::Word(written) }
+    });
+    written.chain(text.phrases.iter().map(|phrase| RequiredPiece::Phrase(phrase)))
 }
 
 /// Spellings of the pieces of a filter in the words of an index.
@@ -93,19 +111,21 @@ impl WordFilter {
             matches!(operator, SearchOperator::Phrase | SearchOperator::Exclusion)
         };
         if let Some(operator) = text.operators().iter().find(|operator| !is_known(operator)) {
-            let problem = format!("`{}` is an operator of `search`, not of a list", operator.as_str());
+            let operator = match operator {
+                SearchOperator::Time => "`since:`, `after:` or `before:`".to_owned(),
+                other => format!("`{}`", other.as_str()),
+            };
+            let problem = format!("{operator} is an operator of `search`, not of a list");
             return Err(refused(problem, "Use `filter` on a field of the stream."));
         }
-        let mut required = Vec::new();
-        for piece in pieces(&text.words) {
-            let written = text.words.get(piece.place).unwrap_or_default();
-            let forms = if piece.is_quoted { phrase_forms(written) } else { piece_forms(written) };
-            required.extend(Some(forms).filter(|forms| !forms.is_empty()));
-        }
-        let phrases = text.phrases.iter().map(|phrase| phrase_forms(phrase));
-        required.extend(phrases.filter(|forms| !forms.is_empty()));
-        let excluded: Vec<Phrase> =
-            text.excluded.iter().filter_map(|excluded| Phrase::new(excluded)).collect();
+        let forms = |piece: RequiredPiece<'_>| match piece {
+            RequiredPiece::Word(word) => piece_forms(word),
+            RequiredPiece::Phrase(phrase) => phrase_forms(phrase),
+        };
+        let has_words = |forms: &Vec<PieceForm>| !forms.is_empty();
+        let required: Vec<_> = required_pieces(text).map(forms).filter(has_words).collect();
+        let excluded = text.excluded.iter().map(|excluded| exclusion_forms(excluded));
+        let excluded: Vec<_> = excluded.filter(has_words).collect();
         if required.is_empty() {
             return Err(refused(
                 "there is no word that records must have".to_owned(),
@@ -118,7 +138,7 @@ impl WordFilter {
                 "Give the words that matter; `search` takes longer texts.",
             ));
         }
-        let wanted = WantedWords::new(required.iter().flatten(), &excluded);
+        let wanted = WantedWords::new(required.iter().chain(&excluded).flatten());
         Ok(Self { required, excluded, wanted })
     }
 
@@ -133,16 +153,16 @@ impl WordFilter {
     ///
     /// The words cannot be read.
     pub fn spellings_in<L: WordList>(&self, list: &L) -> Result<FilterSpellings, L::Error> {
-        let mut required = Vec::with_capacity(self.required.len());
-        for forms in &self.required {
-            let mut of_piece = Vec::new();
-            for form in forms {
-                form.add_spellings(list, &mut of_piece)?;
-            }
-            required.push(of_piece);
-        }
-        let excluded = self.excluded.iter().map(|phrase| spellings(phrase, &|word| list.has_word(word)));
-        Ok(FilterSpellings { required, excluded: excluded.collect::<Result<_, _>>()? })
+        let spellings = |forms: &Vec<PieceForm>| {
+            let mut spellings = Vec::new();
+            forms.iter().try_for_each(|form| form.add_spellings(list, &mut spellings))?;
+            Ok(spellings)
+        };
+        let required = self.required.iter().map(spellings).collect::<Result<_, _>>()?;
+        Ok(FilterSpellings {
+            required,
+            excluded: self.excluded.iter().map(spellings).collect::<Result<_, _>>()?,
+        })
     }
 
     /// Returns true if a record passes, by its key and its JSON text. One that cannot be parsed does not.
@@ -182,15 +202,35 @@ impl PieceForm {
 
 /// Returns the form of a quotation: its words as they are, one after the other.
 fn phrase_forms(text: &str) -> Vec<PieceForm> {
-    Phrase::new(text).map(PieceForm::Phrase).into_iter().collect()
+    let Some(phrase) = Phrase::new(text) else { return Vec::new() };
+    match (phrase.0.len(), joined_words(text).next()) {
+        (1, Some(signed)) => vec![PieceForm::Word { text: signed, inflection: None }],
+        _ => vec![PieceForm::Phrase(phrase)],
+    }
+}
+
+/// Returns the forms of words to exclude, as they are.
+fn exclusion_forms(text: &str) -> Vec<PieceForm> {
+    if text.contains(char::is_whitespace) {
+        return phrase_forms(text);
+    }
+    let as_written = |form| match form {
+        PieceForm::Word { text, .. } => PieceForm::Word { text, inflection: None },
+        PieceForm::Phrase(phrase) => PieceForm::Phrase(phrase),
+    };
+    piece_forms(text).into_iter().map(as_written).collect()
+}
+
+/// Returns the words of a text that are joined by signs, such as `c++`, or one letter long with signs.
+fn joined_words(text: &str) -> impl Iterator<Item = String> {
+    let joined = words(text).filter(|word| word.kind == WordKind::Joined && word.range.len() > 1);
+    joined.map(|word| word.folded(text)).filter(|word| word != UNDERSCORE)
 }
 
 /// Returns the forms of a piece between white space.
 fn piece_forms(piece: &str) -> Vec<PieceForm> {
     let Some(phrase) = Phrase::new(piece) else { return Vec::new() };
-    let joined = words(piece).filter(|word| word.kind == WordKind::Joined && word.range.len() > 1);
-    let joined: Vec<String> =
-        joined.map(|word| word.folded(piece)).filter(|word| word != UNDERSCORE).collect();
+    let joined: Vec<String> = joined_words(piece).collect();
     match (phrase.0.as_slice(), joined.first()) {
         // The word with its signs, such as `C++`.
         ([_], Some(signed)) => vec![PieceForm::Word { text: signed.clone(), inflection: None }],
@@ -229,7 +269,7 @@ struct WantedWords {
 }
 
 impl WantedWords {
-    fn new<'a>(forms: impl Iterator<Item = &'a PieceForm>, excluded: &'a [Phrase]) -> Self {
+    fn new<'a>(forms: impl Iterator<Item = &'a PieceForm>) -> Self {
         let mut wanted = Self::default();
         for form in forms {
             match form {
@@ -243,7 +283,6 @@ impl WantedWords {
                 }
             }
         }
-        excluded.iter().for_each(|phrase| wanted.add_phrase(phrase));
         wanted
     }
 
@@ -349,7 +388,13 @@ mod tests {
         check(&SearchText::plain("key1 7 x"), &[("x", true), ("y", false)]);
         check(&SearchText::plain("parseFile"), &[("parse file", true), ("ParseFile", true), ("file", false)]);
         check(&SearchText::plain("東京都"), &[("大東京都内", true), ("京都と東京", false)]);
-        check(&SearchText::plain("C++"), &[("in C++.", true), ("in C", false)]);
+        let plus = [("in C++.", true), ("in C", false), ("D", false)];
+        check(&SearchText::plain("C++"), &plus);
+        check(&SearchText { phrases: vec!["C++".to_owned()], ..SearchText::default() }, &plus);
+        let without =
+            |excluded: &str| SearchText { excluded: vec![excluded.to_owned()], ..SearchText::plain("in") };
+        check(&without("C++"), &[("in C++.", false), ("in C", true)]);
+        check(&without("wi-fi"), &[("in wifi", false), ("in wi fi", false), ("in fi", true)]);
     }
 
     #[test]

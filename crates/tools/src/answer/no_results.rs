@@ -11,6 +11,7 @@ use std::time::Duration;
 use fetchwell_core::fit::clip;
 use fetchwell_core::handle::{ConnectionId, StreamName};
 use fetchwell_core::record::{ConnectionSchema, Hit, HitId, RecordData, Scalar};
+use fetchwell_ranking::lexical::word_filter::{RequiredPiece, required_pieces};
 use fetchwell_source::{
     AggregateQuery, BoundSource, Filter, Grouping, Metric, Purpose, RecordsQuery, SearchPage, SearchQuery,
     SearchText, SourceError, Test,
@@ -184,6 +185,16 @@ pub(crate) struct NoRecords<'a> {
     pub(crate) words: Option<&'a SearchText>,
 }
 
+/// Reason why a list by words has no record.
+enum WordsReason {
+    /// There are no records at all.
+    NoRecords,
+    /// Records have the words, and none of them passes the filter.
+    Filter,
+    /// No record has the words, as the hint says.
+    Words(String),
+}
+
 /// Hint for a list with words without an explanation.
 const NO_RECORD_HAS_WORDS: &str = "No record has all words of `q`. Give fewer, or use `search`.";
 
@@ -191,9 +202,11 @@ impl NoRecords<'_> {
     /// Explains why there is no record.
     pub(crate) async fn explain(&self, source: &BoundSource, within: Duration) -> NoResults {
         if let Some(words) = self.words {
-            let hint = timeout(within, self.words_hint(source, words)).await;
-            if let Some(hint) = hint.unwrap_or_else(|_elapsed| Some(NO_RECORD_HAS_WORDS.to_owned())) {
-                return NoResults::hint(hint);
+            match timeout(within, self.words_reason(source, words)).await {
+                Ok(WordsReason::NoRecords) => {}
+                Ok(WordsReason::Filter) => return self.explain_filter(source, within, true).await,
+                Ok(WordsReason::Words(hint)) => return NoResults::hint(hint),
+                Err(_elapsed) => return NoResults::hint(NO_RECORD_HAS_WORDS.to_owned()),
             }
         }
         if self.filter.is_empty() {
@@ -202,20 +215,31 @@ impl NoRecords<'_> {
                 others.unwrap_or_else(|_elapsed| "The stream has no records.".to_owned()),
             );
         }
-        let values = timeout(within, self.values(source)).await.unwrap_or_default();
-        let hint = if values.is_empty() {
-            "No record passes `filter`. Leave it out, or a part of it, to see what its fields hold."
-        } else {
-            "No record passes `filter`. `values` has what its fields hold."
-        };
-        NoResults { values, ..NoResults::hint(hint.to_owned()) }
+        self.explain_filter(source, within, false).await
     }
 
-    /// Names the words that no record has; `None` if records have all words, so that only the filter excludes them.
-    async fn words_hint(&self, source: &BoundSource, words: &SearchText) -> Option<String> {
+    /// Explains that no record passes the filter, or none of those with the words.
+    async fn explain_filter(&self, source: &BoundSource, within: Duration, has_words: bool) -> NoResults {
+        let values = timeout(within, self.values(source)).await.unwrap_or_default();
+        let none = if has_words {
+            "Records have the words of `q`, none of these passes `filter`."
+        } else {
+            "No record passes `filter`."
+        };
+        let next = if values.is_empty() {
+            "Leave it out, or a part of it, to see what its fields hold."
+        } else {
+            "`values` has what its fields hold."
+        };
+        NoResults { values, ..NoResults::hint(format!("{none} {next}")) }
+    }
+
+    /// Finds out why no record has the words and passes the filter.
+    async fn words_reason(&self, source: &BoundSource, words: &SearchText) -> WordsReason {
         let list = |words: Option<SearchText>| RecordsQuery {
             connection: self.connection.cloned(),
             words,
+            purpose: Purpose::Hint,
             ..RecordsQuery::new(self.stream.clone(), 1)
         };
         let has = async |words: Option<SearchText>| match source.records(&list(words)).await {
@@ -223,31 +247,46 @@ impl NoRecords<'_> {
             Ok(page) if page.unavailable.is_empty() => Some(false),
             Ok(_) | Err(_) => None,
         };
-        // An empty stream is explained without the words.
-        if has(None).await == Some(false)
-            || !self.filter.is_empty() && has(Some(words.clone())).await == Some(true)
-        {
-            return None;
+        if has(None).await == Some(false) {
+            return WordsReason::NoRecords;
         }
-        let plain = words.words.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric));
-        let plain = plain.map(|word| (word, SearchText::plain(word)));
-        let phrases = words.phrases.iter().map(|phrase| {
-            (phrase.as_str(), SearchText { phrases: vec![phrase.clone()], ..SearchText::default() })
-        });
-        let each: Vec<(&str, SearchText)> = plain.chain(phrases).take(MAX_WORDS + 1).collect();
-        if each.len() > MAX_WORDS {
-            return Some(NO_RECORD_HAS_WORDS.to_owned());
-        }
-        let mut without = Vec::new();
-        for (word, text) in each {
-            match has(Some(text)).await {
-                Some(true) => {}
-                Some(false) => without.push(word),
-                None => return Some(NO_RECORD_HAS_WORDS.to_owned()),
-            }
+        if !self.filter.is_empty() && has(Some(words.clone())).await == Some(true) {
+            return WordsReason::Filter;
         }
         let stream = names([self.stream.as_str()]);
-        Some(if without.is_empty() {
+        let required = SearchText { excluded: Vec::new(), ..words.clone() };
+        if required != *words && has(Some(required)).await == Some(true) {
+            let excluded = names(words.excluded.iter().map(String::as_str));
+            return WordsReason::Words(format!(
+                "All records of {stream} with the words of `q` have {excluded}, which it excludes."
+            ));
+        }
+        let unknown = || WordsReason::Words(NO_RECORD_HAS_WORDS.to_owned());
+        let each: Vec<(&str, SearchText)> = required_pieces(words)
+            .map(|piece| match piece {
+                RequiredPiece::Word(word) => (word, SearchText::plain(word)),
+                RequiredPiece::Phrase(phrase) => {
+                    (phrase, SearchText { phrases: vec![phrase.to_owned()], ..SearchText::default() })
+                }
+            })
+            .filter(|(word, _)| word.chars().any(char::is_alphanumeric))
+            .take(MAX_WORDS + 1)
+            .collect();
+        if each.len() > MAX_WORDS {
+            return unknown();
+        }
+        let (words, texts): (Vec<&str>, Vec<SearchText>) = each.into_iter().unzip();
+        let reads = texts.into_iter().map(|text| has(Some(text)));
+        let found: Vec<Option<bool>> = stream::iter(reads).buffered(MAX_AT_ONCE).collect().await;
+        let mut without = Vec::new();
+        for (word, found) in words.into_iter().zip(found) {
+            match found {
+                Some(true) => {}
+                Some(false) => without.push(word),
+                None => return unknown(),
+            }
+        }
+        WordsReason::Words(if without.is_empty() {
             format!("Each word of `q` is in records of {stream}, no record has all. Give fewer words.")
         } else {
             let without = names(without);

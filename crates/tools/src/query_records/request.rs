@@ -5,7 +5,8 @@ use fetchwell_core::handle::{ConnectionId, SourceName, StreamName};
 use fetchwell_core::record::RecordData;
 use fetchwell_ranking::lexical::word_filter::WordFilter;
 use fetchwell_source::{
-    ChangesToken, CountMode, Direction, Filter, RecordsQuery, SearchText, Selection, Start,
+    ChangesToken, CountMode, Direction, Filter, Purpose, RecordsQuery, SearchText, Selection, SourceError,
+    Start,
 };
 use fetchwell_state::cursor::Kind;
 use jiff::Timestamp;
@@ -140,6 +141,7 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
         limit: args.limit.unwrap_or(DEFAULT_LIMIT),
         placed: false,
         start,
+        purpose: Purpose::Answer,
     };
     Ok(Request { source: args.source, query, has_limit: args.limit.is_some() })
 }
@@ -159,6 +161,7 @@ fn parse_words(q: &str) -> Result<SearchText, ToolError> {
     let text = SearchText { dates: Vec::new(), ..parsed.text().clone() };
     match WordFilter::new(&text) {
         Ok(_) => Ok(text),
+        Err(SourceError::InvalidQuery { problem, hint, .. }) => Err(invalid(format!("{problem}. {hint}"))),
         Err(error) => Err(invalid(error.to_string())),
     }
 }
