@@ -373,7 +373,8 @@ mod tests {
         ];
         let expect =
             [false, true, false, true, true, true, true, true, true, false, false, true, true, false, false];
-        assert_eq!(marked(&[record.clone(), record], &fields), expect);
+        // An object has a column one record before its fields.
+        assert_eq!(marked(&vec![record; 6], &fields), expect);
         let nameless = json!({"": 1, "a": 1});
         assert_eq!(marked(&[nameless.clone(), nameless], &["a", "b"]), [true, true]);
     }
