@@ -6,6 +6,7 @@
 //!
 //! * `search`: runs a search from query to hits
 //! * `dictionary`, `scoped_dictionary`, `known_terms`: the words of the index
+//! * `known_forms`: words that stand for words of queries, for the next searches of a commit
 //! * `clauses`, `scope`: the query of the index, and the part of the store that it covers
 //! * `phrase`: the records of a segment that have a phrase
 //! * `candidates`, `evidence`: the records with the best scores of the index, and where they have the words
@@ -23,6 +24,7 @@ mod dictionary;
 mod evidence;
 mod hits;
 pub(crate) mod index;
+mod known_forms;
 mod known_terms;
 mod meaning;
 mod phrase;
