@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use fetchwell_ranking::lexical::explanation::SearchTrace;
 use fetchwell_ranking::lexical::hits::excerpt_terms;
@@ -45,9 +46,18 @@ const AMONG_WORDS: &str = "h";
 const ALONE: &str = "m";
 
 /// Search index of one store, with its queries.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SqliteSearch {
     pub(crate) index: CurrentIndex,
+    /// Number of the store in this process, for caches that all stores share.
+    number: u64,
+}
+
+impl Default for SqliteSearch {
+    fn default() -> Self {
+        static STORES: AtomicU64 = AtomicU64::new(0);
+        Self { index: CurrentIndex::default(), number: STORES.fetch_add(1, Ordering::Relaxed) }
+    }
 }
 
 /// Validated search query.
@@ -134,7 +144,8 @@ impl SqliteSearch {
         let RankedPage { rows, words, placed, page, mut trace, .. } =
             self.rank(database, query, meaning, allowance)?;
         let breakdown = trace.breakdown.as_ref();
-        let hits = database.read(|sqlite| read_hits(sqlite, &rows, &words, &placed, breakdown, allowance))?;
+        let hits = database
+            .read(|sqlite| read_hits(sqlite, self.number, &rows, &words, &placed, breakdown, allowance))?;
         trace.clock.end("hits");
         Ok(SearchPage { hits, stages: trace.clock.into_stages(), ..page })
     }
@@ -223,7 +234,9 @@ impl SqliteSearch {
             StoreError::Index { path: folder_of(database.path()), problem: error.to_string() }
         };
         // Without texts, hashes alone tell which records are near-copies.
-        let texts = |rows: &[i64]| database.read(|sqlite| compared_texts(sqlite, rows)).unwrap_or_default();
+        let texts = |rows: &[i64]| {
+            database.read(|sqlite| compared_texts(sqlite, self.number, rows)).unwrap_or_default()
+        };
         let copies = at.map_or(CopySource::Texts(&texts), |at| CopySource::Known(at.copies.clone()));
         let streams = ListStreams { scope, kind_streams };
         let list = guard(|| RankedList::new(&snapshot, terms, &query.text, streams, copies, trace));
