@@ -10,6 +10,7 @@
 //! * `clauses`, `scope`: the query of the index, and the part of the store that it covers
 //! * `phrase`: the records of a segment that have a phrase
 //! * `candidates`, `evidence`: the records with the best scores of the index, and where they have the words
+//! * `pace`: the expected duration of a search
 //! * `ranked_list`: the matches of a search in their order, as far as they are needed
 //! * `post_filter`: filters over search results
 //! * `meaning`: hits by meaning in the list of a search
@@ -27,6 +28,7 @@ pub(crate) mod index;
 mod known_forms;
 mod known_terms;
 mod meaning;
+mod pace;
 mod phrase;
 mod post_filter;
 mod ranked_list;

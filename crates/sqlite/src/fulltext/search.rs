@@ -25,9 +25,11 @@ use super::columns::IndexColumns;
 use super::hits::{compared_texts, read_hits};
 use super::index::{CurrentIndex, IndexFault, Snapshot, folder_of, guard};
 use super::meaning::{NearestError, QueryMeaning, nearest_records};
+use super::pace::SearchPace;
 use super::post_filter::{MatchPage, PostFilter};
 use super::ranked_list::{CopySource, ListStreams, RANKED, RankedList};
 use super::scope::{Scope, streams_of_kinds};
+use crate::blocking::ReadLength;
 use crate::database::Database;
 
 /// Maximum number of retries after a damaged index file.
@@ -51,12 +53,14 @@ pub(crate) struct SqliteSearch {
     pub(crate) index: CurrentIndex,
     /// Number of the store in this process, for caches that all stores share.
     number: u64,
+    pace: SearchPace,
 }
 
 impl Default for SqliteSearch {
     fn default() -> Self {
         static STORES: AtomicU64 = AtomicU64::new(0);
-        Self { index: CurrentIndex::default(), number: STORES.fetch_add(1, Ordering::Relaxed) }
+        let number = STORES.fetch_add(1, Ordering::Relaxed);
+        Self { index: CurrentIndex::default(), number, pace: SearchPace::default() }
     }
 }
 
@@ -141,13 +145,21 @@ impl SqliteSearch {
         meaning: Option<QueryMeaning<'_>>,
         allowance: &Allowance,
     ) -> Result<SearchPage, SourceError> {
+        let timer = self.pace.start();
         let RankedPage { rows, words, placed, page, mut trace, .. } =
             self.rank(database, query, meaning, allowance)?;
         let breakdown = trace.breakdown.as_ref();
         let hits = database
             .read(|sqlite| read_hits(sqlite, self.number, &rows, &words, &placed, breakdown, allowance))?;
         trace.clock.end("hits");
+        timer.stop();
         Ok(SearchPage { hits, stages: trace.clock.into_stages(), ..page })
+    }
+
+    /// Returns the expected duration of a search without vectors.
+    pub(crate) fn expected_length(&self, query: &SearchQuery) -> ReadLength {
+        let is_short = query.filter.is_empty() && query.position.is_none() && self.pace.is_short();
+        if is_short { ReadLength::Short } else { ReadLength::Any }
     }
 
     /// Returns the best records of a search without reading them.
