@@ -1,7 +1,6 @@
 //! Search: the language of queries, ranking, meaning, and properties.
 
 mod by_meaning;
-mod cached_texts;
 mod embeddings;
 mod excerpts;
 mod explain;

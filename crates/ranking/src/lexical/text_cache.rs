@@ -1,7 +1,7 @@
 //! Bounded cache of what searches make of the texts of records.
 //!
-//! An entry has the JSON that it was made of, and is used only for a record that has the same JSON now. So a changed record is
-//! never read by its earlier text, whoever changed it, and a caller gets nothing but a form of the text that it has just read.
+//! An entry has the JSON that it was made of, and is used only for a record that has the same JSON now. So a record that any
+//! program changed is never read by its earlier text, and a caller gets nothing but a form of the text that it has just read.
 
 use std::fmt;
 use std::sync::Arc;
