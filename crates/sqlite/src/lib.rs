@@ -261,11 +261,15 @@ impl Source for SqliteStore {
         let mut clock = StageClock::start(query.explains);
         let SearchMeaning { vector, problem, .. } = self.meaning_of(&query).await;
         clock.end("embedding");
+        let length = match &vector {
+            None => self.inner.searching.expected_length(&query),
+            Some(_) => ReadLength::Any,
+        };
         let read = move |inner: &Inner, bounds: ReadBounds<'_>| {
             let meaning = compared(vector.as_ref(), query.mode);
             inner.searching.search(&inner.database, &query, meaning, bounds.allowance)
         };
-        let mut page = self.reading(ReadLength::Any, read).await?.0;
+        let mut page = self.reading(length, read).await?.0;
         page.meaning_problems.extend(problem);
         page.stages.splice(..0, clock.into_stages());
         Ok(page)

@@ -1,10 +1,10 @@
 //! The order of hits of a store, matching forms of words, and near-copies.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fetchwell_core::record::{Hit, HitId};
-use fetchwell_source::{FieldText, SearchField, SearchPosition, SearchQuery, SearchText};
+use fetchwell_source::{BoundSource, FieldText, SearchField, SearchPosition, SearchQuery, SearchText};
 use serde_json::{Value, json};
 
 use crate::support::stores::{new_store, open_store};
@@ -403,4 +403,96 @@ async fn deleted_records_are_not_found() {
     import_records(&path, "c", &json!({"stream": "notes", "key": "0", "op": "delete"}).to_string());
     let page = open_store(&path).search(&SearchQuery::new("alpha one", 10)).await.unwrap();
     assert_eq!(page.hits.iter().map(key).collect::<Vec<_>>(), ["1"]);
+}
+
+const HEATING: &str = "Dear all, the office is closed while the heating is repaired. Please take your plants home and leave \
+                    the windows shut. The porter keeps a key for urgent cases.";
+
+fn heating(key: &str, body: &str) -> String {
+    json!({"stream": "mail", "key": key, "data": {"subject": "Heating", "body": body}}).to_string()
+}
+
+/// Searches for the first hits. Returns the key of each with the number of its near-copies.
+async fn copies(source: &BoundSource, text: &str) -> BTreeMap<String, u32> {
+    let hits = source.search(&SearchQuery::new(text, 10)).await.unwrap().hits;
+    hits.iter().map(|hit| (key(hit), hit.near_copies)).collect()
+}
+
+#[tokio::test]
+async fn a_changed_record_is_ranked_by_its_new_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mail.db");
+    import_records(
+        &path,
+        "work",
+        &[heating("1", HEATING), heating("2", HEATING), heating("3", HEATING)].join("\n"),
+    );
+    let source = open_store(&path);
+    let check = async |expect: &[(&str, u32)]| {
+        let expect: BTreeMap<String, u32> =
+            expect.iter().map(|(key, copies)| ((*key).to_owned(), *copies)).collect();
+        for _ in 0..2 {
+            assert_eq!(copies(&source, "heating office").await, expect);
+        }
+    };
+    check(&[("1", 2), ("2", 0), ("3", 0)]).await;
+    import_records(&path, "work", &heating("2", &format!("{HEATING} It costs 70 euros.")));
+    check(&[("1", 1), ("2", 0), ("3", 0)]).await;
+    import_records(&path, "work", &heating("2", HEATING));
+    check(&[("1", 2), ("2", 0), ("3", 0)]).await;
+    // Another program changes the text and leaves the version as it is.
+    let database = rusqlite::Connection::open(&path).unwrap();
+    let change =
+        "UPDATE records SET data = json_set(data, '$.body', data ->> '$.body' || ?1) WHERE key = '3'";
+    database.execute(change, ["It costs 80 euros."]).unwrap();
+    check(&[("1", 1), ("2", 0), ("3", 0)]).await;
+    let deletion = json!({"stream": "mail", "key": "2", "op": "delete"}).to_string();
+    import_records(&path, "work", &deletion);
+    check(&[("1", 0), ("3", 0)]).await;
+}
+
+/// Imports records while a source is searched that keeps what it has read.
+fn import_beside(path: &Path, round: u64) -> std::thread::JoinHandle<()> {
+    let bodies =
+        [HEATING.to_owned(), format!("{HEATING} Best, Ann"), format!("{HEATING} It costs {round} euros.")];
+    let pick = |at: u64, count: u64| usize::try_from((round * 7 + at * 5) % 11 % count).unwrap();
+    let record = |at: u64| {
+        let key = ((round * 3 + at) % 8).to_string();
+        match pick(at, 4) {
+            3 => json!({"stream": "mail", "key": key, "op": "delete"}).to_string(),
+            body => heating(&key, &bodies[body]),
+        }
+    };
+    let lines = (0..4).map(record).collect::<Vec<_>>().join("\n");
+    let path = path.to_owned();
+    std::thread::spawn(move || import_records(&path, "work", &lines))
+}
+
+#[tokio::test]
+async fn searches_find_the_same_whatever_was_read_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mail.db");
+    import_records(
+        &path,
+        "work",
+        &(0..8).map(|key| heating(&key.to_string(), HEATING)).collect::<Vec<_>>().join("\n"),
+    );
+    let source = open_store(&path);
+    for round in 0..8 {
+        let import = import_beside(&path, round);
+        while !import.is_finished() {
+            source.search(&SearchQuery::new("heating euros", 10)).await.unwrap();
+        }
+        import.join().unwrap();
+        for text in ["heating", "heatings offices", "euros ann", "heatng kyes", "office porter costs"] {
+            let query = SearchQuery::new(text, 10);
+            let cold = open_store(&path).search(&query).await.unwrap();
+            let warm = source.search(&query).await.unwrap();
+            assert_eq!(
+                (warm.hits, warm.count, warm.next),
+                (cold.hits, cold.count, cold.next),
+                "{round} {text}"
+            );
+        }
+    }
 }

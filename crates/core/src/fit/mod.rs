@@ -35,7 +35,7 @@ pub use excerpt::shorten;
 pub use fields::{
     FIELD_WIDTHS, FieldWidth, FieldsSize, MeasuredFields, NarrowedFields, narrow, shortened, widths_within,
 };
-pub use page::{PageItem, PagePlan, Pressure, plan_page};
+pub use page::{PageItem, PagePlan, Pressure, fits_all, plan_page};
 pub use preview::{OmittedField, Preview, left_out, preview};
 pub use protection::{Contradiction, Estimator, Limit, Limits, Overrides, Protection};
 pub use rows::{FitRow, FittedRows, PageBudget, fit_rows};

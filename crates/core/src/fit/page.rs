@@ -83,6 +83,28 @@ pub fn plan_page(items: &[PageItem<'_>], budget: usize, pressure: Pressure) -> P
     PagePlan { shown: shown.collect() }
 }
 
+/// Returns true if [`plan_page`] fills a page with all items under [`Pressure::KeepExcerpts`]. Reads items until one does not
+/// fit.
+#[must_use]
+pub fn fits_all<'a>(items: impl IntoIterator<Item = PageItem<'a>>, budget: usize) -> bool {
+    let mut items = items.into_iter();
+    let (mut left, mut shows_any) = (budget, false);
+    while let Some(item) = items.next() {
+        if item.bare >= budget {
+            continue;
+        }
+        // JSON is never shorter than its text.
+        let is_long = item.excerpt.text().len() >= MIN_EXCERPT;
+        let excerpt = if is_long { MIN_EXCERPT } else { json_len(item.excerpt.text()).min(MIN_EXCERPT) };
+        match left.checked_sub(item.bare + 1 + excerpt) {
+            Some(rest) => (left, shows_any) = (rest, true),
+            // A page has one hit without an excerpt rather than none.
+            None => return !shows_any && items.next().is_none(),
+        }
+    }
+    true
+}
+
 type Size = Option<(usize, usize)>;
 
 /// Returns the bytes of the first `taken` items with excerpts of at most `max_excerpt` bytes.
@@ -195,6 +217,8 @@ mod tests {
                 .sum();
             prop_assert!(used <= budget, "{used} of {budget}");
             prop_assert!(items.is_empty() || !plan.shown.is_empty());
+            let is_whole = fits_all(items.iter().copied(), budget);
+            prop_assert!(keep_hits || is_whole == (plan.shown.len() == items.len()));
         }
     }
 }

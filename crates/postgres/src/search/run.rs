@@ -394,7 +394,7 @@ fn read_hits(
             let explanation = breakdown
                 .map(|known| Box::new(known.explain(found, &record.data, terms, placement.is_some())));
             let passage = placement.map(|placed| move |data: &RecordData| passage_of(data, &placed));
-            hits.push(Hit { explanation, ..hit_of(record, found, terms, &mut scan, passage) });
+            hits.push(Hit { explanation, ..hit_of(record, None, found, terms, &mut scan, passage) });
         }
         Ok(true)
     })?;

@@ -6,7 +6,7 @@ use fetchwell_core::record::{
 };
 
 use super::expansion::Lookups;
-use super::matching::{ExcerptTerms, MatchLocation, ScanAllowance, locate_match};
+use super::matching::{ExcerptTerms, MatchLocation, ScanAllowance, TextWords, locate_match};
 use super::selection::Match;
 
 /// Returns the words of the index that stand for words of a query, each with its importance.
@@ -25,15 +25,16 @@ pub fn excerpt_terms(lookups: &Lookups) -> ExcerptTerms {
 }
 
 /// Returns the hit of a record. `passage` returns the passage of a record that was also found by meaning, which is shown
-/// if the record has no word of the query.
+/// if the record has no word of the query. `known` has the words of the record.
 pub fn hit_of(
     record: Record,
+    known: Option<&TextWords>,
     found: &Match,
     terms: &ExcerptTerms,
     scan: &mut ScanAllowance,
     passage: Option<impl FnOnce(&RecordData) -> Option<Excerpt>>,
 ) -> Hit {
-    let location = locate_match(&record.data, terms, scan);
+    let location = locate_match(&record.data, known, terms, scan);
     let passage = passage.filter(|_| location.fields.is_empty() && location.title_match.is_none());
     let by_meaning = passage.is_some();
     let passage = passage.and_then(|passage| passage(&record.data));

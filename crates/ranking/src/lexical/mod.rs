@@ -8,6 +8,7 @@
 //!   of a query
 //! * `spelling`: the ways in which records spell a phrase; `compounds`: words that texts write joined or separated
 //! * `content`, `field_texts`, `similarity`: the searchable content of a record, its texts, and its hash
+//! * `text_cache`: what was made of the texts of records, for the next searches that read them
 //! * `ranking`, `scoring`, `selection`: the score of a record, and the order of scored records
 //! * `matching`, `word_sequences`, `hits`: the passage of a record that matches, and its hit
 //! * `explanation`: the reasons for the places of hits
@@ -33,6 +34,7 @@ mod similarity;
 pub mod spelling;
 mod stems;
 pub mod terms;
+pub mod text_cache;
 pub mod understanding;
 pub mod vocabulary;
 pub mod word_filter;

@@ -3,6 +3,17 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+/// Word of the index that stands for a word of the query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alternative {
+    /// Word to look up, folded.
+    pub text: String,
+    /// Quality of the match: 1 for the word itself.
+    pub quality: f32,
+    /// Number of records that have the word.
+    pub frequency: u64,
+}
+
 /// Words of an index, as one search sees them.
 pub trait Vocabulary {
     /// Error of a lookup.
@@ -29,4 +40,15 @@ pub trait Vocabulary {
 
     /// Makes many lookups fast of which few words are in the index.
     fn prepare_lookups(&self, words: &[String]) -> Result<(), Self::Error>;
+
+    /// Returns the words that stand for a word, at most `max_forms` of them other forms, which `find` finds. An index that does
+    /// not change returns those that an earlier search of the same scope found.
+    fn known_or(
+        &self,
+        _word: &str,
+        _max_forms: usize,
+        find: impl FnOnce() -> Result<Vec<Alternative>, Self::Error>,
+    ) -> Result<Vec<Alternative>, Self::Error> {
+        find()
+    }
 }

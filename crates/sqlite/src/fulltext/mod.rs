@@ -6,9 +6,11 @@
 //!
 //! * `search`: runs a search from query to hits
 //! * `dictionary`, `scoped_dictionary`, `known_terms`: the words of the index
+//! * `known_forms`: words that stand for words of queries, for the next searches of a commit
 //! * `clauses`, `scope`: the query of the index, and the part of the store that it covers
 //! * `phrase`: the records of a segment that have a phrase
 //! * `candidates`, `evidence`: the records with the best scores of the index, and where they have the words
+//! * `pace`: the expected duration of a search
 //! * `ranked_list`: the matches of a search in their order, as far as they are needed
 //! * `post_filter`: filters over search results
 //! * `meaning`: hits by meaning in the list of a search
@@ -23,8 +25,10 @@ mod dictionary;
 mod evidence;
 mod hits;
 pub(crate) mod index;
+mod known_forms;
 mod known_terms;
 mod meaning;
+mod pace;
 mod phrase;
 mod post_filter;
 mod ranked_list;

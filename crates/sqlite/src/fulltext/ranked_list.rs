@@ -111,9 +111,10 @@ impl<'a> RankedList<'a> {
         trace: &'a RefCell<SearchTrace>,
     ) -> Result<Self, TantivyError> {
         let ListStreams { scope: in_scope, kind_streams } = streams;
-        let Snapshot { fields, searcher, .. } = snapshot;
+        let Snapshot { fields, searcher, known, .. } = snapshot;
         let dictionary = Dictionary::new(searcher, fields.text)?;
-        let vocabulary = ScopedDictionary { dictionary: &dictionary, fields: *fields, scope: in_scope };
+        let vocabulary =
+            ScopedDictionary { dictionary: &dictionary, fields: *fields, scope: in_scope, known };
         let lookups = look_up(&vocabulary, terms)?;
         let wide = CandidateFilter::for_scope(searcher, *fields, in_scope)?;
         // Phrases alone are checked on candidates; beside other clauses they select them.

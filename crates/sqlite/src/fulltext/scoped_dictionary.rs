@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use fetchwell_ranking::lexical::vocabulary::Vocabulary;
+use fetchwell_ranking::lexical::vocabulary::{Alternative, Vocabulary};
 use tantivy::{TantivyError, Term};
 
 use super::dictionary::Dictionary;
 use super::index::Fields;
+use super::known_forms::KnownForms;
 use super::scope::Scope;
 
 /// Dictionary as the vocabulary of a search in a scope.
@@ -15,6 +16,7 @@ pub(super) struct ScopedDictionary<'a> {
     pub(super) dictionary: &'a Dictionary<'a>,
     pub(super) fields: Fields,
     pub(super) scope: &'a Scope,
+    pub(super) known: &'a KnownForms,
 }
 
 impl Vocabulary for ScopedDictionary<'_> {
@@ -43,5 +45,14 @@ impl Vocabulary for ScopedDictionary<'_> {
 
     fn prepare_lookups(&self, words: &[String]) -> Result<(), TantivyError> {
         self.dictionary.prepare_lookups(words.len())
+    }
+
+    fn known_or(
+        &self,
+        word: &str,
+        max_forms: usize,
+        find: impl FnOnce() -> Result<Vec<Alternative>, TantivyError>,
+    ) -> Result<Vec<Alternative>, TantivyError> {
+        self.known.get_or_find(word, max_forms, self.scope.rows(self.fields), find)
     }
 }

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use fetchwell_ranking::lexical::explanation::SearchTrace;
 use fetchwell_ranking::lexical::hits::excerpt_terms;
@@ -24,9 +25,11 @@ use super::columns::IndexColumns;
 use super::hits::{compared_texts, read_hits};
 use super::index::{CurrentIndex, IndexFault, Snapshot, folder_of, guard};
 use super::meaning::{NearestError, QueryMeaning, nearest_records};
+use super::pace::SearchPace;
 use super::post_filter::{MatchPage, PostFilter};
 use super::ranked_list::{CopySource, ListStreams, RANKED, RankedList};
 use super::scope::{Scope, streams_of_kinds};
+use crate::blocking::ReadLength;
 use crate::database::Database;
 
 /// Maximum number of retries after a damaged index file.
@@ -45,9 +48,20 @@ const AMONG_WORDS: &str = "h";
 const ALONE: &str = "m";
 
 /// Search index of one store, with its queries.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SqliteSearch {
     pub(crate) index: CurrentIndex,
+    /// Number of the store in this process, for caches that all stores share.
+    number: u64,
+    pace: SearchPace,
+}
+
+impl Default for SqliteSearch {
+    fn default() -> Self {
+        static STORES: AtomicU64 = AtomicU64::new(0);
+        let number = STORES.fetch_add(1, Ordering::Relaxed);
+        Self { index: CurrentIndex::default(), number, pace: SearchPace::default() }
+    }
 }
 
 /// Validated search query.
@@ -131,12 +145,21 @@ impl SqliteSearch {
         meaning: Option<QueryMeaning<'_>>,
         allowance: &Allowance,
     ) -> Result<SearchPage, SourceError> {
+        let timer = self.pace.start();
         let RankedPage { rows, words, placed, page, mut trace, .. } =
             self.rank(database, query, meaning, allowance)?;
         let breakdown = trace.breakdown.as_ref();
-        let hits = database.read(|sqlite| read_hits(sqlite, &rows, &words, &placed, breakdown, allowance))?;
+        let hits = database
+            .read(|sqlite| read_hits(sqlite, self.number, &rows, &words, &placed, breakdown, allowance))?;
         trace.clock.end("hits");
+        timer.stop();
         Ok(SearchPage { hits, stages: trace.clock.into_stages(), ..page })
+    }
+
+    /// Returns the expected duration of a search without vectors.
+    pub(crate) fn expected_length(&self, query: &SearchQuery) -> ReadLength {
+        let is_short = query.filter.is_empty() && query.position.is_none() && self.pace.is_short();
+        if is_short { ReadLength::Short } else { ReadLength::Any }
     }
 
     /// Returns the best records of a search without reading them.
@@ -223,7 +246,9 @@ impl SqliteSearch {
             StoreError::Index { path: folder_of(database.path()), problem: error.to_string() }
         };
         // Without texts, hashes alone tell which records are near-copies.
-        let texts = |rows: &[i64]| database.read(|sqlite| compared_texts(sqlite, rows)).unwrap_or_default();
+        let texts = |rows: &[i64]| {
+            database.read(|sqlite| compared_texts(sqlite, self.number, rows)).unwrap_or_default()
+        };
         let copies = at.map_or(CopySource::Texts(&texts), |at| CopySource::Known(at.copies.clone()));
         let streams = ListStreams { scope, kind_streams };
         let list = guard(|| RankedList::new(&snapshot, terms, &query.text, streams, copies, trace));

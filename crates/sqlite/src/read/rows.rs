@@ -44,6 +44,11 @@ pub(crate) fn record_of(row: &Row<'_>, allowance: &Allowance) -> Result<Option<R
     Ok(columns.record())
 }
 
+/// Returns the JSON of a record's row, empty for a deleted record.
+pub(crate) fn json_of<'a>(row: &'a Row<'_>) -> Result<&'a str, rusqlite::Error> {
+    Ok(row.get_ref(1)?.as_str_or_null()?.unwrap_or_default())
+}
+
 /// Parses a name of a column. Returns `None` for an invalid name, which another program wrote.
 pub(crate) fn name<Name: FromStr>(row: &Row<'_>, column: usize) -> Result<Option<Name>, rusqlite::Error> {
     Ok(row.get_ref(column)?.as_str()?.parse().ok())

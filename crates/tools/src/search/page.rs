@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fetchwell_callers::RecordPages;
 use fetchwell_core::fit::{
-    PageBudget, PageItem, PagePlan, Pressure, Shaping, Strategy, clip_line, plan_page, tokens_within,
+    PageBudget, PageItem, PagePlan, Pressure, Shaping, Strategy, clip_line, fits_all, plan_page,
+    tokens_within,
 };
 use fetchwell_core::handle::{ConnectionId, Handle};
 use fetchwell_core::record::{Hit, HitId};
@@ -211,11 +212,8 @@ fn has_only_long_ids(hits: &[Hit]) -> bool {
 pub(super) fn has_room(toolbox: &Toolbox, request: &Request, hits: &[Hit]) -> bool {
     let room = request.budget(toolbox).bytes.saturating_sub(MAX_CURSOR_CHARS + OVERHEAD);
     let limits = ResultLimits { room, title: ROOMY.title, link: ROOMY.link };
-    let results: Vec<_> =
-        hits.iter().map(|hit| SearchResult::from_hit(hit, request.profile, limits)).collect();
-    let items: Vec<PageItem<'_>> =
-        hits.iter().zip(&results).map(|(hit, result)| page_item(hit, result.as_ref())).collect();
-    plan_page(&items, room, ROOMY.pressure).shown.len() >= hits.len()
+    let item = |hit| page_item(hit, SearchResult::from_hit(hit, request.profile, limits).as_ref());
+    fits_all(hits.iter().map(item), room)
 }
 
 /// Plans the results of an answer, with the labels of their accounts if there is room.

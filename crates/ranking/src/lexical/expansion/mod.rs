@@ -15,6 +15,7 @@ use super::ranking::WordMatches;
 use super::stems::{Inflection, edits_at_beginning, is_one_edit};
 use super::terms::{QueryTerms, Slot};
 use super::understanding::request_words::is_listed;
+pub use super::vocabulary::Alternative;
 use super::vocabulary::Vocabulary;
 use super::words::{UNDERSCORE, WordKind};
 
@@ -104,17 +105,6 @@ const MANY_WORDS: usize = 6;
 
 /// Share of the records from which on a word is very common.
 const VERY_COMMON_SHARE: u64 = 4;
-
-/// Word of the index that stands for a word of the query.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Alternative {
-    /// Word to look up, folded.
-    pub text: String,
-    /// Quality of the match: 1 for the word itself.
-    pub quality: f32,
-    /// Number of records that have the word.
-    pub frequency: u64,
-}
 
 /// Word of a query with what stands for it in the index.
 #[derive(Debug, Clone, PartialEq)]
@@ -354,8 +344,17 @@ fn rarity(frequency: u64, records: u64) -> f32 {
 }
 
 impl<V: Vocabulary> Expansion<'_, V> {
-    /// Returns the words that stand for a word: its other forms, or replacements if no record has it.
+    /// Returns the words that stand for a word: its other forms, or replacements if no record in scope has it.
     fn others(&self, word: &str, frequency: u64, max_forms: usize) -> Result<Vec<Alternative>, V::Error> {
+        self.vocabulary.known_or(word, max_forms, || self.find_others(word, frequency, max_forms))
+    }
+
+    fn find_others(
+        &self,
+        word: &str,
+        frequency: u64,
+        max_forms: usize,
+    ) -> Result<Vec<Alternative>, V::Error> {
         if frequency > 1_000 && frequency > self.records / COMMON_SHARE {
             return Ok(Vec::new());
         }

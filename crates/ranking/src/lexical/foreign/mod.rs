@@ -160,7 +160,7 @@ impl ForeignTerms {
             texts_by_name(&record.data).filter(|(name, text)| *name == "title" || !text.trim().is_empty());
         let passages: Vec<(&str, Cow<'_, str>)> =
             passages.map(|(name, text)| (name.as_str(), Cow::Borrowed(text))).collect();
-        let mut location = locate_texts(&record.data, &passages, &self.terms, &mut self.scan);
+        let mut location = locate_texts(&record.data, &passages, None, &self.terms, &mut self.scan);
         let coverage = self.coverage_by(std::mem::take(&mut location.weights), &record.data);
         Hit { coverage, ..located(record, &Match::new(0, f32::NAN), location) }
     }

@@ -1,4 +1,6 @@
 //! Finds the passage of a record that matches a search, for the excerpt of a hit.
+//!
+//! * `text_words`: the words of a record's texts, for the next searches that show it
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,9 +10,13 @@ use std::ops::Range;
 use fetchwell_core::fit::{clip, passage};
 use fetchwell_core::record::{Excerpt, RecordData, attachment_at, own_title};
 
+pub use self::text_words::TextWords;
+use self::text_words::{PossibleHashes, WordPlace};
 use super::field_texts::texts_of;
 use super::word_sequences::WordSequences;
 use super::words::{PossibleWords, fold_into, words};
+
+mod text_words;
 
 #[cfg(test)]
 mod tests;
@@ -54,6 +60,7 @@ pub struct ExcerptTerms {
     words: HashMap<String, ExcerptTerm>,
     /// Filter of the words, also those of sequences.
     possible: PossibleWords,
+    hashes: PossibleHashes,
     sequences: WordSequences,
     /// The word of the query that each sequence stands for, and the words of the sequence with spaces between them.
     of_sequences: Vec<(ExcerptTerm, String)>,
@@ -74,13 +81,17 @@ impl ExcerptTerms {
     pub(crate) fn add(&mut self, word: &str, slot: usize, weight: f32) {
         self.slots = self.slots.max(slot + 1);
         self.possible.add(word);
+        self.hashes.add(word);
         self.words.entry(word.to_owned()).or_insert(ExcerptTerm { slot, weight });
     }
 
     /// Adds words that stand for word number `slot` of the query where they follow each other.
     pub(crate) fn add_sequence(&mut self, words: &[String], slot: usize, weight: f32) {
         self.slots = self.slots.max(slot + 1);
-        words.iter().for_each(|word| self.possible.add(word));
+        for word in words {
+            self.possible.add(word);
+            self.hashes.add(word);
+        }
         self.sequences.add(words.to_vec());
         self.of_sequences.push((ExcerptTerm { slot, weight }, words.join(" ")));
     }
@@ -135,19 +146,39 @@ impl ExcerptTerms {
         matches
     }
 
+    /// Returns the words of a text that are looked for, with their places, by all its words.
+    fn known_matches(&self, text: &str, known: &[WordPlace]) -> Vec<(ExcerptTerm, Range<usize>)> {
+        let mut matches = Vec::new();
+        let possible = known.iter().filter(|word| self.hashes.may_have(word.hash));
+        let places = possible.map(|word| (word.position as usize, word.start as usize..word.end as usize));
+        self.each_match_at(text, places, |term, _, range| matches.push((term, range)));
+        matches
+    }
+
     /// Reads the words and sequences of a text that are looked for, with their folded forms and their places.
-    fn each_match(&self, text: &str, mut read: impl FnMut(ExcerptTerm, &str, Range<usize>)) {
+    fn each_match(&self, text: &str, read: impl FnMut(ExcerptTerm, &str, Range<usize>)) {
+        let possible = words(text).filter(|word| self.possible.may_have(text, word));
+        self.each_match_at(text, possible.map(|word| (word.position, word.range)), read);
+    }
+
+    /// Does what [`Self::each_match`] does with words of a text that may be looked for, by their ordinals and places.
+    fn each_match_at(
+        &self,
+        text: &str,
+        possible: impl Iterator<Item = (usize, Range<usize>)>,
+        mut read: impl FnMut(ExcerptTerm, &str, Range<usize>),
+    ) {
         let (mut folded, mut sequences) = (String::new(), self.sequences.finder());
-        for word in words(text).filter(|word| self.possible.may_have(text, word)) {
+        for (position, place) in possible {
             folded.clear();
-            fold_into(text.get(word.range.clone()).unwrap_or_default(), &mut folded);
-            if let Some((number, range)) = sequences.take(&folded, word.position, &word.range)
+            fold_into(text.get(place.clone()).unwrap_or_default(), &mut folded);
+            if let Some((number, range)) = sequences.take(&folded, position, &place)
                 && let Some((term, form)) = self.of_sequences.get(number)
             {
                 read(*term, form, range);
             }
             if let Some(term) = self.words.get(folded.as_str()) {
-                read(*term, &folded, word.range);
+                read(*term, &folded, place);
             }
         }
     }
@@ -187,19 +218,22 @@ impl Default for ScanAllowance {
     }
 }
 
-/// Finds the fields and the best passage of a record that contain the terms.
+/// Finds the fields and the best passage of a record that contain the terms. `known` has the words of the record.
 pub(crate) fn locate_match(
     data: &RecordData,
+    known: Option<&TextWords>,
     terms: &ExcerptTerms,
     allowance: &mut ScanAllowance,
 ) -> MatchLocation {
-    locate_texts(data, &texts_of(data), terms, allowance)
+    locate_texts(data, &texts_of(data), known, terms, allowance)
 }
 
-/// Finds the fields and the best passage of some texts of a record, which have the names of their fields.
+/// Finds the fields and the best passage of some texts of a record, which have the names of their fields. `known` has the words
+/// of these texts.
 pub(super) fn locate_texts(
     data: &RecordData,
     texts: &[(&str, Cow<'_, str>)],
+    known: Option<&TextWords>,
     terms: &ExcerptTerms,
     allowance: &mut ScanAllowance,
 ) -> MatchLocation {
@@ -210,14 +244,17 @@ pub(super) fn locate_texts(
     let mut of_title = None;
     let mut weights = vec![0.0_f32; terms.slots];
     let mut rests: Vec<(&str, &str, usize)> = Vec::new();
-    for (name, text) in texts {
+    for (number, (name, text)) in texts.iter().enumerate() {
         let is_title = title.is_some_and(|title| repeats_title(text, title));
         let max_bytes = if is_title { SCAN_BYTES } else { budget };
         let scanned = text.get(..end_of_piece(text, 0, max_bytes)).unwrap_or_default();
         if scanned.len() < text.len() {
             rests.push((*name, &**text, scanned.len()));
         }
-        let matches = terms.matches(scanned);
+        let matches = match known {
+            Some(known) if scanned.len() == text.len() => terms.known_matches(text, known.in_text(number)),
+            _ => terms.matches(scanned),
+        };
         matches.iter().for_each(|(term, _)| raise(&mut weights, term.slot, term.weight));
         let Some((weight, range)) = best_cluster(&matches, terms.slots) else {
             budget -= if is_title { 0 } else { scanned.len().min(budget) };

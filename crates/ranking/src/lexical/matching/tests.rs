@@ -1,8 +1,10 @@
 //! Tests of passages.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::lexical::text_cache::TextForm;
 
 fn terms(words: &[&str]) -> ExcerptTerms {
     let mut terms = ExcerptTerms::default();
@@ -13,7 +15,7 @@ fn terms(words: &[&str]) -> ExcerptTerms {
 #[track_caller]
 fn check(data: Value, words: &[&str], expect: &str) {
     let data = serde_json::from_value(data).unwrap();
-    let found = locate_match(&data, &terms(words), &mut ScanAllowance::default()).excerpt;
+    let found = locate_match(&data, None, &terms(words), &mut ScanAllowance::default()).excerpt;
     assert_eq!(found.text().get(found.focus()).unwrap(), expect);
 }
 
@@ -34,7 +36,7 @@ fn the_title_is_not_shown_twice() {
     check(json!({"title": "Invoice", "body": "the invoice is due"}), &["invoice"], "invoice");
     let of = |data: Value| {
         let data = serde_json::from_value(data).unwrap();
-        locate_match(&data, &terms(&["invoice"]), &mut ScanAllowance::default())
+        locate_match(&data, None, &terms(&["invoice"]), &mut ScanAllowance::default())
     };
     let only_title = of(json!({"title": "Invoice", "body": "due at once"}));
     assert_eq!((only_title.excerpt.text(), only_title.field), ("due at once", None));
@@ -51,7 +53,7 @@ fn the_title_is_not_shown_twice() {
 fn a_sentence_is_shown_rather_than_a_path_with_the_same_words() {
     let of = |path: &str, body: &str, word: &str| {
         let data = serde_json::from_value(json!({"title": "Boat log", "path": path, "body": body})).unwrap();
-        locate_match(&data, &terms(&[word]), &mut ScanAllowance::default()).excerpt.text().to_owned()
+        locate_match(&data, None, &terms(&[word]), &mut ScanAllowance::default()).excerpt.text().to_owned()
     };
     assert_eq!(of("sub/boat.md", "# Boat repair", "boat"), "# Boat repair");
     assert_eq!(of("sub/My boat.md", "# Boat repair", "boat"), "# Boat repair");
@@ -95,7 +97,7 @@ fn matches_behind_the_first_half_megabyte_are_found() {
     check(json!({"body": format!("{}needle", "x".repeat(700_000))}), &["needle"], "");
     // Nothing is read when the allowance is used up.
     let data = serde_json::from_value(json!({"body": format!("{filler}needle")})).unwrap();
-    let found = locate_match(&data, &terms(&["needle"]), &mut ScanAllowance(1_000));
+    let found = locate_match(&data, None, &terms(&["needle"]), &mut ScanAllowance(1_000));
     assert!(found.fields.is_empty() && found.excerpt.text().starts_with("needles and"));
 }
 
@@ -112,4 +114,23 @@ fn pieces_end_between_words() {
 fn nested_text_is_looked_through() {
     check(json!({"a": {"b": ["x", "the Needle"]}}), &["needle"], "Needle");
     check(json!({"n": 1}), &["needle"], "");
+}
+
+proptest! {
+    #[test]
+    fn known_words_give_the_same_match(
+        fields in prop::collection::vec("[abAB1_.+\\-éß東京 \\n]{0,60}", 1..5),
+        words in prop::collection::vec("[ab1éß東]{1,3}", 1..6),
+        number in any::<u16>(),
+    ) {
+        let data = json!({"title": "a b", "list": fields, "n": number, "inside": {"text": fields.concat()}});
+        let data = data.as_object().unwrap();
+        let mut terms = terms(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        terms.add(&number.to_string(), words.len(), 0.5);
+        terms.add_sequence(&words, words.len() + 1, 2.0);
+        let locate = |known: Option<&TextWords>| {
+            format!("{:?}", locate_match(data, known, &terms, &mut ScanAllowance::default()))
+        };
+        prop_assert_eq!(locate(Some(&TextWords::from_record(data))), locate(None));
+    }
 }

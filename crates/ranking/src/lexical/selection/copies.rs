@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
-use fetchwell_core::record::RecordData;
-
+use super::super::text_cache::CachedText;
 use super::near_text::{AskedWords, NearText};
 use super::{Likeness, ScoredCandidate};
 
@@ -31,8 +31,8 @@ const MAX_TEXTS: usize = 48;
 /// Maximum number of copies that a position can name.
 const MAX_COPIES: usize = 1_000;
 
-/// Reads records by their rows. Those that are long, or are gone, are left out.
-pub type ReadTexts<'a> = dyn Fn(&[i64]) -> HashMap<i64, RecordData> + 'a;
+/// Reads the texts of records by their rows. Those that are long, or are gone, are left out.
+pub type ReadTexts<'a> = dyn Fn(&[i64]) -> HashMap<i64, Arc<CachedText<NearText>>> + 'a;
 
 /// Words of a query, and the texts of records that have them.
 pub struct Texts<'a> {
@@ -86,17 +86,19 @@ impl Copies {
         if rows.is_empty() {
             return Self::default();
         }
-        let records = (texts.read)(&rows);
-        let asked = AskedWords::new(&texts.asked);
-        let read: HashMap<i64, NearText> =
-            records.iter().map(|(row, data)| (*row, NearText::new(data, &asked))).collect();
+        let asked: AskedWords = texts.asked.iter().collect();
+        let with_words =
+            |(row, text): (i64, Arc<CachedText<NearText>>)| (row, (text.form.asked(&asked), text));
+        let read: HashMap<i64, _> = (texts.read)(&rows).into_iter().map(with_words).collect();
         let mut copies = Self::default();
         for (copy, originals) in &suspects {
             let Some(candidate) = candidates.get(*copy) else { continue };
             let is_original = |at: &&usize| {
                 let original = candidates.get(**at);
                 original.is_some_and(|original| match (read.get(&original.row), read.get(&candidate.row)) {
-                    (Some(one), Some(other)) => one.is_near(other),
+                    (Some((words, one)), Some((others, other))) => {
+                        words == others && one.form.is_near(&other.form)
+                    }
                     _ => LikeHit::from(original).is_original_of(LikeHit::from(candidate)),
                 })
             };
@@ -186,6 +188,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::lexical::text_cache::TextCache;
 
     const TEXT: &str =
         "the office is closed while the heating is repaired and the porter keeps a key for urgent cases";
@@ -197,11 +200,14 @@ mod tests {
 
     /// Returns the rows of copies with those of their originals, for records with these bodies.
     fn found(bodies: &[(i64, &str)], candidates: &[ScoredCandidate]) -> Vec<(i64, i64)> {
-        let read = |rows: &[i64]| -> HashMap<i64, RecordData> {
-            let data = |body: &str| json!({ "body": body }).as_object().unwrap().clone();
+        let cache = TextCache::new(1_000_000);
+        let read = |rows: &[i64]| -> HashMap<i64, Arc<CachedText<NearText>>> {
+            let text = |row: i64, body: &str| {
+                cache.get_or_read((0, row), &json!({ "body": body }).to_string()).unwrap()
+            };
             rows.iter()
                 .filter_map(|row| bodies.iter().find(|(known, _)| known == row))
-                .map(|(row, body)| (*row, data(body)))
+                .map(|(row, body)| (*row, text(*row, body)))
                 .collect()
         };
         let copies = Copies::find(candidates, &Texts { asked: HashSet::new(), read: &read });

@@ -14,6 +14,7 @@ mod near_text;
 use fetchwell_core::record::Coverage;
 
 pub use copies::{Copies, LikeHit, ReadTexts, Texts};
+pub use near_text::NearText;
 
 /// Share of its score by which a near-copy is placed: after hits that match as well, and before much weaker ones.
 const COPY_RANK: f32 = 0.8;

@@ -4,13 +4,13 @@
 //! near-copy. Numbers and words of the query do: invoices with different numbers, or texts of which one has more of the
 //! query, are never near-copies.
 
-use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use fetchwell_core::record::{RecordData, is_author_field, is_same_name, is_time_field};
 use serde_json::Value;
 
-use super::super::words::{PossibleWords, WordKind, fold_into, words};
+use super::super::text_cache::TextForm;
+use super::super::words::{WordKind, fold_into, words};
 use super::dates::without_dates;
 
 /// Number of words of a sequence.
@@ -54,55 +54,51 @@ const UNCOMPARED: [&str; 25] = [
     "category",
 ];
 
-/// Words of texts that stand for words of a query.
-#[derive(Debug)]
-pub(super) struct AskedWords<'a> {
-    words: &'a HashSet<String>,
-    possible: PossibleWords,
-}
-
-impl<'a> AskedWords<'a> {
-    /// Takes folded words.
-    pub(super) fn new(words: &'a HashSet<String>) -> Self {
-        let mut possible = PossibleWords::default();
-        words.iter().for_each(|word| possible.add(word));
-        Self { words, possible }
-    }
-}
-
-/// Text of a record as it is compared with others.
-#[derive(Debug, Default)]
-pub(super) struct NearText {
-    /// Hashes of the words, sorted.
-    words: Vec<u64>,
-    /// Hashes of sequences of words, sorted.
-    sequences: Vec<u64>,
-    /// Hashes of numbers and words with digits.
-    numbers: BTreeSet<u64>,
-    /// Words of the query that any field has.
-    asked: BTreeSet<String>,
+/// Text of a record as it is compared with others, whatever the query.
+#[derive(Debug, Default, PartialEq)]
+pub struct NearText {
+    /// Hashes of the compared words, sorted.
+    words: Box<[u64]>,
+    /// Hashes of sequences of compared words, sorted.
+    sequences: Box<[u64]>,
+    /// Hashes of compared numbers and words with digits, sorted.
+    numbers: Box<[u64]>,
+    /// Hashes of the words and numbers of all fields, sorted.
+    present: Box<[u64]>,
     /// Hash of all compared fields, dates included.
     whole: u64,
 }
 
+/// Words of texts that stand for words of a query, as hashes.
+#[derive(Debug)]
+pub(super) struct AskedWords(Vec<u64>);
+
+impl<'a> FromIterator<&'a String> for AskedWords {
+    /// Takes folded words.
+    fn from_iter<Words: IntoIterator<Item = &'a String>>(words: Words) -> Self {
+        Self(words.into_iter().map(hash).collect())
+    }
+}
+
 impl NearText {
-    /// Reads the text of a record. `asked` has the words that stand for those of the query.
-    pub(super) fn new(data: &RecordData, asked: &AskedWords<'_>) -> Self {
-        let mut text = Self::default();
-        let mut folded = String::new();
-        for (name, value) in data {
-            text.add(name, value, true, asked, &mut folded);
-        }
-        for hashes in [&mut text.words, &mut text.sequences] {
-            hashes.sort_unstable();
-            hashes.dedup();
-        }
-        text
+    /// Reads the text of a record.
+    pub(crate) fn new(data: &RecordData) -> Self {
+        let mut text = TextInProgress::default();
+        data.iter().for_each(|(name, value)| text.add(name, value, true));
+        let TextInProgress { words, sequences, numbers, present, whole, .. } = text;
+        let [words, sequences, numbers, present] = [words, sequences, numbers, present].map(sorted);
+        Self { words, sequences, numbers, present, whole }
     }
 
-    /// Returns true if the texts say the same, apart from dates, or if one quotes all of the other and adds little.
+    /// Returns true for each word of a query that any field has.
+    pub(super) fn asked(&self, words: &AskedWords) -> Vec<bool> {
+        words.0.iter().map(|word| self.present.binary_search(word).is_ok()).collect()
+    }
+
+    /// Returns true if the texts say the same, apart from dates, or if one quotes all of the other and adds little. Both must
+    /// have the same words of the query.
     pub(super) fn is_near(&self, other: &Self) -> bool {
-        if self.asked != other.asked || self.numbers != other.numbers {
+        if self.numbers != other.numbers {
             return false;
         }
         let (shorter, longer) =
@@ -119,29 +115,44 @@ impl NearText {
         let shared = common(&shorter.sequences, &longer.sequences);
         has_share(shared, shorter, MIN_SHARE_OF_SHORTER) && has_share(shared, longer, MIN_SHARE_OF_LONGER)
     }
+}
 
-    fn add(
-        &mut self,
-        name: &str,
-        value: &Value,
-        is_compared: bool,
-        asked: &AskedWords<'_>,
-        folded: &mut String,
-    ) {
+impl TextForm for NearText {
+    fn from_record(data: &RecordData) -> Self {
+        Self::new(data)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let Self { words, sequences, numbers, present, .. } = self;
+        [words, sequences, numbers, present].iter().map(|hashes| size_of_val::<[u64]>(hashes)).sum()
+    }
+}
+
+/// Parts of a [`NearText`] in the order of the record.
+#[derive(Debug, Default)]
+struct TextInProgress {
+    words: Vec<u64>,
+    sequences: Vec<u64>,
+    numbers: Vec<u64>,
+    present: Vec<u64>,
+    whole: u64,
+    folded: String,
+}
+
+impl TextInProgress {
+    fn add(&mut self, name: &str, value: &Value, is_compared: bool) {
         let is_compared = is_compared && is_field_compared(name);
         match value {
-            Value::String(text) => self.add_text(text, is_compared, asked, folded),
-            Value::Array(items) => {
-                items.iter().for_each(|item| self.add(name, item, is_compared, asked, folded));
-            }
+            Value::String(text) => self.add_text(text, is_compared),
+            Value::Array(items) => items.iter().for_each(|item| self.add(name, item, is_compared)),
             Value::Object(fields) => {
-                fields.iter().for_each(|(name, value)| self.add(name, value, is_compared, asked, folded));
+                fields.iter().for_each(|(name, value)| self.add(name, value, is_compared));
             }
             Value::Number(number) => {
                 let number = number.to_string();
-                self.note_asked(&number, asked);
+                self.present.push(hash(&number));
                 if is_compared {
-                    self.numbers.insert(hash((name, &number)));
+                    self.numbers.push(hash((name, &number)));
                     self.whole = hash((self.whole, name, &number));
                 }
             }
@@ -149,38 +160,48 @@ impl NearText {
         }
     }
 
-    fn add_text(&mut self, text: &str, is_compared: bool, asked: &AskedWords<'_>, folded: &mut String) {
-        for word in words(text).filter(|word| asked.possible.may_have(text, word)) {
-            folded.clear();
-            fold_into(text.get(word.range).unwrap_or_default(), folded);
-            self.note_asked(folded, asked);
-        }
+    fn add_text(&mut self, text: &str, is_compared: bool) {
+        let left = if is_compared { without_dates(text) } else { Vec::new() };
+        // The words of pieces between white space are those of the text.
+        let is_whole = is_compared && left.len() == text.split_whitespace().count();
+        let start = self.words.len();
+        self.add_words(text, true, is_whole);
         if !is_compared {
             return;
         }
         self.whole = hash((self.whole, text));
-        let start = self.words.len();
-        for piece in without_dates(text) {
-            let is_word = |kind| matches!(kind, WordKind::Spaced | WordKind::Single);
-            for word in words(piece).filter(|word| is_word(word.kind)) {
-                folded.clear();
-                fold_into(piece.get(word.range).unwrap_or_default(), folded);
-                let word = hash(&*folded);
-                if folded.contains(char::is_numeric) {
-                    self.numbers.insert(word);
-                }
-                self.words.push(word);
-            }
+        if !is_whole {
+            left.into_iter().for_each(|piece| self.add_words(piece, false, true));
         }
         let added = self.words.get(start..).unwrap_or_default();
         self.sequences.extend(added.windows(SEQUENCE).map(hash));
     }
 
-    fn note_asked(&mut self, word: &str, asked: &AskedWords<'_>) {
-        if asked.words.contains(word) && !self.asked.contains(word) {
-            self.asked.insert(word.to_owned());
+    /// Adds the words of a text to those that are there, and to those that are compared.
+    fn add_words(&mut self, text: &str, is_present: bool, is_compared: bool) {
+        for word in words(text) {
+            let is_compared = is_compared && matches!(word.kind, WordKind::Spaced | WordKind::Single);
+            self.folded.clear();
+            fold_into(text.get(word.range).unwrap_or_default(), &mut self.folded);
+            let word = hash(&self.folded);
+            if is_present {
+                self.present.push(word);
+            }
+            if is_compared {
+                if self.folded.contains(char::is_numeric) {
+                    self.numbers.push(word);
+                }
+                self.words.push(word);
+            }
         }
     }
+}
+
+/// Returns different hashes in ascending order.
+fn sorted(mut hashes: Vec<u64>) -> Box<[u64]> {
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes.into_boxed_slice()
 }
 
 /// Returns true if a field of this name is compared.
@@ -206,20 +227,26 @@ fn common(one: &[u64], other: &[u64]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
+    use crate::lexical::text_cache::{CachedText, TextCache};
 
     const BODY: &str = "Dear all, the office is closed while the heating is repaired. Please take your plants home \
                         and leave the windows shut. The porter keeps a key for urgent cases.";
 
     #[track_caller]
     fn check(one: &Value, other: &Value, query: &str, expect: bool) {
-        let asked: HashSet<String> = query.split(' ').map(str::to_owned).collect();
-        let text = |value: &Value| NearText::new(value.as_object().unwrap(), &AskedWords::new(&asked));
+        let asked: Vec<String> = query.split(' ').map(str::to_owned).collect();
+        let asked: AskedWords = asked.iter().collect();
+        let text = |value: &Value| NearText::new(value.as_object().unwrap());
         let (one_text, other_text) = (text(one), text(other));
-        assert_eq!(one_text.is_near(&other_text), expect, "{query}: {one} {other}");
-        assert_eq!(other_text.is_near(&one_text), expect, "{query}: {other} {one}");
+        let has_equal_words = one_text.asked(&asked) == other_text.asked(&asked);
+        assert_eq!(has_equal_words && one_text.is_near(&other_text), expect, "{query}: {one} {other}");
+        assert_eq!(has_equal_words && other_text.is_near(&one_text), expect, "{query}: {other} {one}");
     }
 
     fn mail(subject: &str, body: &str) -> Value {
@@ -296,5 +323,43 @@ mod tests {
         check(&row(1, "rent paid"), &row(2, "rent due"), "rent", false);
         check(&row(1, "rent 2026-03-01"), &row(2, "rent 2026-04-01"), "rent", false);
         check(&json!({"text": "rent", "sum": 1}), &json!({"text": "rent", "sum": 2}), "rent", false);
+    }
+
+    /// Returns the words of a text that are compared, each piece between white space on its own.
+    fn words_of_pieces(text: &str) -> Vec<u64> {
+        let mut in_progress = TextInProgress::default();
+        text.split_whitespace().for_each(|piece| in_progress.add_words(piece, false, true));
+        in_progress.words
+    }
+
+    proptest! {
+        #[test]
+        fn words_of_a_text_are_those_of_its_pieces(text in "[aB1 _.+\\-\u{301}éが東ﾞ \u{a0}\n@ß]{0,40}|\\PC{0,30}") {
+            let mut whole = TextInProgress::default();
+            whole.add_words(&text, false, true);
+            prop_assert_eq!(whole.words, words_of_pieces(&text));
+        }
+
+        #[test]
+        fn cached_texts_are_those_that_are_read(
+            reads in prop::collection::vec((0_i64..6, "[ab1é]{1,3}( [ab1é]{1,3}){0,12}", 0_u8..3), 1..80),
+        ) {
+            let cache: TextCache<NearText> = TextCache::new(8 * 1024);
+            let mut asked = AskedWords(Vec::new());
+            let mut texts: Vec<(Arc<CachedText<NearText>>, NearText)> = Vec::new();
+            for (row, text, number) in reads {
+                let data = json!({"body": text, "n": number, "to": "ab"});
+                let cached = cache.get_or_read((0, row), &data.to_string()).unwrap();
+                let read = NearText::new(data.as_object().unwrap());
+                prop_assert_eq!(&cached.form, &read);
+                asked.0.push(hash(text.split(' ').next().unwrap_or_default()));
+                texts.push((cached, read));
+                prop_assert!(cache.bytes() <= 8 * 1024);
+            }
+            for ((cached, read), (other_cached, other_read)) in texts.iter().zip(texts.iter().skip(1)) {
+                prop_assert_eq!(cached.form.asked(&asked), read.asked(&asked));
+                prop_assert_eq!(cached.form.is_near(&other_cached.form), read.is_near(other_read));
+            }
+        }
     }
 }

@@ -57,7 +57,9 @@ static WARMED: LazyLock<LruCache<(SegmentId, Field), ()>> =
 pub(crate) fn warm_up(searcher: &Searcher, field: Field) {
     let is_new = |segment: SegmentId| {
         let is_new = WARMED.get(&(segment, field)).is_none();
-        WARMED.insert((segment, field), ());
+        if is_new {
+            WARMED.insert((segment, field), ());
+        }
         is_new
     };
     let segments = searcher.segment_readers().iter().enumerate();

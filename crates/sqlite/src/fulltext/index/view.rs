@@ -12,6 +12,7 @@ use super::fault::{IndexFault, guard};
 use super::file::IndexFile;
 use super::folder::{IndexFolder, folder_of};
 use super::open::{OpenIndex, VerifiedFiles, commit_version, listed_deletes, load_commit, segment_files};
+use crate::fulltext::known_forms::KnownForms;
 
 /// Maximum number of times that a reader is reloaded because its segments are not those of the newest commit.
 const MAX_RELOADS: usize = 10;
@@ -27,6 +28,8 @@ pub(crate) struct IndexView {
     pub(crate) is_previous: bool,
     /// Version that searches see.
     pub(crate) version: i64,
+    /// Words that searches of this commit found.
+    known: KnownForms,
     /// Files that the searcher has open.
     files: Vec<Arc<IndexFile>>,
     /// Files that remain to be verified.
@@ -41,6 +44,8 @@ pub(crate) struct Snapshot {
     pub(crate) is_previous: bool,
     pub(crate) fields: Fields,
     pub(crate) searcher: Searcher,
+    /// Words that searches of this snapshot found.
+    pub(crate) known: KnownForms,
 }
 
 impl std::fmt::Debug for Snapshot {
@@ -89,8 +94,8 @@ impl IndexView {
         let reader = reader.doc_store_cache_num_blocks(1);
         let reader: IndexReader =
             guard(|| reader.try_into()).map_err(|error| IndexFault::from_tantivy(&error))?;
-        let (files, unverified) = (Vec::new(), Vec::new());
-        let view = Self { index, directory, reader, fields, is_previous, version, files, unverified };
+        let (known, files, unverified) = (KnownForms::default(), Vec::new(), Vec::new());
+        let view = Self { index, directory, reader, fields, is_previous, version, known, files, unverified };
         view.refresh(uuid, verified, limit)
     }
 
@@ -110,7 +115,7 @@ impl IndexView {
     ///
     /// The segments of the reader are compared with those of the commit that the version is from: between two reads,
     /// a writer can add a commit, and a backup that is copied over the files can put an earlier one in place.
-    fn reload(&self, uuid: &str) -> Result<i64, IndexFault> {
+    fn reload(&mut self, uuid: &str) -> Result<i64, IndexFault> {
         for _ in 0..MAX_RELOADS {
             let commit = load_commit(&self.index)?;
             let searcher = self.reader.searcher();
@@ -122,6 +127,7 @@ impl IndexView {
             if open.collect::<BTreeSet<_>>() == listed.collect() {
                 return commit_version(&commit, uuid);
             }
+            self.known = KnownForms::default();
             guard(|| self.reader.reload()).map_err(|error| IndexFault::from_tantivy(&error))?;
         }
         Err(IndexFault::Damaged("its list of segments changes all the time".to_owned()))
@@ -130,7 +136,8 @@ impl IndexView {
     /// Returns the commit that the view is at.
     pub(super) fn snapshot(&self) -> Snapshot {
         let Self { version, is_previous, fields, .. } = *self;
-        Snapshot { version, is_previous, fields, searcher: self.reader.searcher() }
+        let (searcher, known) = (self.reader.searcher(), self.known.clone());
+        Snapshot { version, is_previous, fields, searcher, known }
     }
 
     /// Returns true if all files were verified.
