@@ -23,6 +23,9 @@ pub const CHUNK: usize = 200;
 /// Maximum number of matches examined for one page.
 pub const MAX_EXAMINED: usize = 10_000;
 
+/// Maximum number of records that a search selects by its filter before it ranks.
+const MAX_SELECTED: usize = 1_000;
+
 /// Filter of a search on the fields of records.
 #[derive(Debug)]
 pub struct RecordFilter {
@@ -45,6 +48,16 @@ impl PassingRows {
     /// Returns true if the record of a row passes; `None` if its JSON has to be read.
     pub fn contains(&self, row: i64) -> Option<bool> {
         if self.rest.contains(&row) { None } else { Some(self.rows.contains(&row)) }
+    }
+
+    /// Returns the rows of all records that may pass, ascending, if they are few: a search then ranks only these.
+    pub fn few(&self) -> Option<Vec<i64>> {
+        if self.rows.len() + self.rest.len() > MAX_SELECTED {
+            return None;
+        }
+        let mut rows: Vec<i64> = self.rows.union(&self.rest).copied().collect();
+        rows.sort_unstable();
+        Some(rows)
     }
 }
 

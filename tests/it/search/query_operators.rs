@@ -1,4 +1,4 @@
-//! Operators that the embedded store applies: phrases, exclusions, fields and times.
+//! Operators and filters that the embedded store applies: phrases, exclusions, fields and times.
 
 use serde_json::{Value, json};
 
@@ -199,4 +199,53 @@ async fn connections_are_named_by_label() {
     assert_eq!(found["data"][0]["connection_id"], "cin_work", "{found}");
     assert_eq!(found["data"].as_array().unwrap().len(), 1);
     assert_eq!(answer("account:shared")["error"]["code"], "ambiguous_connection");
+}
+
+/// Number of records, more than are examined for a page.
+const LEASES: usize = 12_500;
+
+fn lease(number: usize, amount: usize) -> String {
+    let data = json!({"note": "Harbour lease of a berth.", "amount": amount});
+    json!({"stream": "leases", "key": format!("k{number}"), "data": data}).to_string()
+}
+
+/// The records that pass are the last ones of the ranked list.
+#[tokio::test]
+async fn a_filter_that_few_records_pass_selects_them_before_they_are_ranked() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = new_store(&folder);
+    let lines: Vec<String> = (0..LEASES).map(|number| lease(number, number)).collect();
+    import_records(&store, "cin_port", &lines.join("\n"));
+    let model = Model::over_stdio(["--store", text(&store)]).await;
+    let search = |filter: Value| json!({"query": "harbour lease", "streams": ["leases"], "filter": filter, "limit": 2});
+    // A process uses the columns of an index after it has verified its files.
+    let mut first = model.call("search", search(json!({"amount": {"lt": 7}}))).await;
+    for _ in 0..300 {
+        if !keys(&first).is_empty() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        first = model.call("search", search(json!({"amount": {"lt": 7}}))).await;
+    }
+    // One of the later records is changed between two pages.
+    let (changed, kept): (Vec<usize>, Vec<usize>) = (0..7)
+        .filter(|number| !keys(&first).contains(&format!("k{number}")))
+        .partition(|number| *number == 2 || *number == 4);
+    import_records(&store, "cin_port", &lease(changed[0], 99));
+    let (mut page, mut walked) = (first.clone(), keys(&first));
+    while let Some(cursor) = page.get("next_cursor") {
+        page = model.call("search", json!({"cursor": cursor, "limit": 2})).await;
+        walked.extend(keys(&page));
+    }
+    walked.sort_unstable();
+    let expect = kept.iter().chain(&changed[1..]).map(|number| format!("k{number}")).chain(keys(&first));
+    let mut expect: Vec<String> = expect.collect();
+    expect.sort_unstable();
+    assert_eq!(walked, expect);
+    // A change that the index lacks counts, too.
+    import_records(&store, "cin_port", &lease(9_000, 5));
+    let again = model.call("search", search(json!({"amount": 5}))).await;
+    assert_eq!(sorted(&again), ["k5", "k9000"]);
+    let none = model.call("search", search(json!({"amount": {"gt": LEASES}}))).await;
+    assert_eq!((keys(&none).len(), none.get("next_cursor")), (0, None), "{none}");
 }

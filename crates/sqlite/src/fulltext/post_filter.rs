@@ -2,7 +2,7 @@
 //!
 //! The index ranks, and the filter reads the records of its matches. Matches are examined in rank order until the
 //! page is full or a maximum is reached; the next page continues after the last one examined. If the first matches do not fill
-//! the page, the columns of fields tell which of the other records pass.
+//! the page, the columns of fields tell which of the other records pass. If these are few, the search is repeated among them.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -91,6 +91,11 @@ impl<'a> PostFilter<'a> {
             })
         });
         read.ok().flatten()
+    }
+
+    /// Returns the rows of all records that may pass, ascending, if columns were asked and have few of them.
+    pub(super) fn few(&self) -> Option<Vec<i64>> {
+        self.passing.get().and_then(Option::as_ref).and_then(PassingRows::few)
     }
 
     /// Returns the rows of the first `limit` of some matches that pass the filter.

@@ -72,10 +72,13 @@ pub(super) struct RankedList<'a> {
     read: RefCell<ReadMatches>,
 }
 
-/// Streams of a search.
+/// Records of a search.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ListStreams<'a> {
+pub(super) struct ListRecords<'a> {
+    /// Scope of the search, whose words count.
     pub(super) scope: &'a Scope,
+    /// Records to list; `None` for all of the scope.
+    pub(super) within: Option<&'a Scope>,
     /// Ids of the streams of the kinds that the query asks for.
     pub(super) kind_streams: &'a [u64],
 }
@@ -106,21 +109,22 @@ impl<'a> RankedList<'a> {
         snapshot: &'a Snapshot,
         terms: &'a QueryTerms,
         text: &SearchText,
-        streams: ListStreams<'a>,
+        records: ListRecords<'a>,
         copies: CopySource<'a>,
         trace: &'a RefCell<SearchTrace>,
     ) -> Result<Self, TantivyError> {
-        let ListStreams { scope: in_scope, kind_streams } = streams;
+        let ListRecords { scope: in_scope, within, kind_streams } = records;
         let Snapshot { fields, searcher, known, .. } = snapshot;
         let dictionary = Dictionary::new(searcher, fields.text)?;
         let vocabulary =
             ScopedDictionary { dictionary: &dictionary, fields: *fields, scope: in_scope, known };
         let lookups = look_up(&vocabulary, terms)?;
-        let wide = CandidateFilter::for_scope(searcher, *fields, in_scope)?;
+        let listed = within.unwrap_or(in_scope);
+        let wide = CandidateFilter::for_scope(searcher, *fields, listed)?;
         // Phrases alone are checked on candidates; beside other clauses they select them.
         let in_fields = [&terms.title, &terms.from, &terms.filename];
         let has_clauses = wide.is_none() || in_fields.iter().any(|words| !words.is_empty());
-        let scope = if wide.is_some() { None } else { Some(in_scope) };
+        let scope = if wide.is_some() { None } else { Some(listed) };
         let constraints = Constraints { searcher, terms, scope, with_phrases: has_clauses };
         let query = fields.candidates(&lookups, &constraints)?;
         let whole_units = fields.whole_units(&dictionary, &constraints)?;

@@ -1,10 +1,12 @@
-//! Scope of a search: the whole store, one connection, or some streams.
+//! Scope of a search: the whole store, one connection, some streams, or few records.
 
 use fetchwell_core::handle::{ConnectionId, StreamName};
 use fetchwell_ranking::lexical::understanding::RecordKind;
 use fetchwell_source::SourceError;
 use fetchwell_source::unknown_place::unknown_place;
-use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, EnableScoring, Occur, Query, TermQuery};
+use tantivy::query::{
+    BooleanQuery, BoostQuery, ConstScoreQuery, EnableScoring, Occur, Query, TermQuery, TermSetQuery,
+};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocSet, TERMINATED, TantivyError, Term};
 
@@ -14,12 +16,14 @@ use crate::database::Database;
 use crate::read::tables::{connection_row, schema};
 
 /// Part of the store that a search covers, by row ids.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Scope {
     Everything,
     Connection(i64),
     /// Streams, of one connection or of several.
     Streams(Vec<i64>),
+    /// Records that may pass the filter of a search.
+    Records(Vec<i64>),
 }
 
 impl Scope {
@@ -57,20 +61,21 @@ impl Scope {
             Self::Everything => None,
             Self::Connection(row) => Some((fields.connection, std::slice::from_ref(row))),
             Self::Streams(rows) => Some((fields.stream, rows.as_slice())),
+            Self::Records(rows) => Some((fields.record, rows.as_slice())),
         }
     }
 
     /// Returns a query for the records of the scope, which adds nothing to a score; `None` for the whole store.
     pub(super) fn query(&self, fields: Fields) -> Option<Box<dyn Query>> {
         let (field, rows) = self.rows(fields)?;
-        let row = |row: &i64| -> Box<dyn Query> {
-            Box::new(TermQuery::new(Term::from_field_u64(field, row_term(*row)), IndexRecordOption::Basic))
-        };
-        Some(match rows {
-            [only] => Box::new(BoostQuery::new(row(only), 0.0)),
-            several => {
-                let rows = several.iter().map(|each| (Occur::Should, row(each))).collect();
-                Box::new(ConstScoreQuery::new(Box::new(BooleanQuery::new(rows)), 0.0))
+        let mut terms = rows.iter().map(|row| Term::from_field_u64(field, row_term(*row)));
+        Some(match (rows.len(), terms.next()) {
+            (1, Some(only)) => {
+                Box::new(BoostQuery::new(Box::new(TermQuery::new(only, IndexRecordOption::Basic)), 0.0))
+            }
+            (_, first) => {
+                let rows = TermSetQuery::new(first.into_iter().chain(terms));
+                Box::new(ConstScoreQuery::new(Box::new(rows), 0.0))
             }
         })
     }

@@ -27,7 +27,7 @@ use super::index::{CurrentIndex, IndexFault, Snapshot, folder_of, guard};
 use super::meaning::{NearestError, QueryMeaning, nearest_records};
 use super::pace::SearchPace;
 use super::post_filter::{MatchPage, PostFilter};
-use super::ranked_list::{CopySource, ListStreams, RANKED, RankedList};
+use super::ranked_list::{CopySource, ListRecords, RANKED, RankedList};
 use super::scope::{Scope, streams_of_kinds};
 use crate::blocking::ReadLength;
 use crate::database::Database;
@@ -46,6 +46,9 @@ const AMONG_WORDS: &str = "h";
 
 /// The same piece in a list of hits by meaning alone.
 const ALONE: &str = "m";
+
+/// Piece of a position before the records among which the search was made.
+const WITHIN: &str = "w";
 
 /// Search index of one store, with its queries.
 #[derive(Debug)]
@@ -78,7 +81,7 @@ struct Question<'a> {
 }
 
 /// Position of the next page: version and layout of the index, number of matches that earlier pages have consumed, near-copies
-/// among the first candidates, and the places of hits by meaning.
+/// among the first candidates, places of hits by meaning, and the records that may pass a filter, if they are few.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Position {
     version: i64,
@@ -86,6 +89,8 @@ struct Position {
     offset: usize,
     copies: Copies,
     meaning: Option<PlacedMeaning>,
+    /// Records among which the search was made, because few pass its filter.
+    within: Option<Scope>,
 }
 
 /// Hits by meaning, placed in the list.
@@ -209,9 +214,17 @@ impl SqliteSearch {
         let trace = RefCell::new(trace);
         let question = Question { query, terms, scope, kind_streams, post_filter, meaning, trace };
         let mut retries = 0;
+        let mut within = at.as_ref().and_then(|at| at.within.clone());
         loop {
             let fault = RefCell::default();
-            match self.answer(database, &question, at.as_ref(), &fault) {
+            let answer = match self.answer(database, &question, at.as_ref(), within.as_ref(), &fault) {
+                Ok(_) if at.is_none() && within.is_none() && question.few_pass().is_some() => {
+                    within = question.few_pass();
+                    continue;
+                }
+                answer => answer,
+            };
+            match answer {
                 // The next try rebuilds the damaged index or opens it again.
                 Err(_)
                     if retries < MAX_RETRIES
@@ -233,6 +246,7 @@ impl SqliteSearch {
         database: &Database,
         question: &Question<'_>,
         at: Option<&Position>,
+        within: Option<&Scope>,
         fault: &RefCell<Option<IndexFault>>,
     ) -> Result<RankedPage, SourceError> {
         let Question { query, terms, scope, kind_streams, post_filter, trace, .. } = question;
@@ -250,14 +264,14 @@ impl SqliteSearch {
             database.read(|sqlite| compared_texts(sqlite, self.number, rows)).unwrap_or_default()
         };
         let copies = at.map_or(CopySource::Texts(&texts), |at| CopySource::Known(at.copies.clone()));
-        let streams = ListStreams { scope, kind_streams };
-        let list = guard(|| RankedList::new(&snapshot, terms, &query.text, streams, copies, trace));
+        let records = ListRecords { scope, within, kind_streams };
+        let list = guard(|| RankedList::new(&snapshot, terms, &query.text, records, copies, trace));
         let list = list.map_err(failed)?;
         let mut problem = None;
         let mut passages = NearestPassages::new();
         let meaning = match at {
             Some(at) => at.meaning.clone(),
-            None => match place(&snapshot, question, &list, &mut passages) {
+            None => match place(&snapshot, question, &list, within, &mut passages) {
                 Ok(meaning) => meaning,
                 Err(NearestError::Index(error)) => return Err(failed(error).into()),
                 Err(NearestError::Store(error)) => return Err(error.into()),
@@ -292,6 +306,7 @@ impl SqliteSearch {
             offset: offset.saturating_add(found.consumed),
             copies: list.copies(),
             meaning,
+            within: within.cloned(),
         };
         notes.extend(terms.cut_note());
         let words = excerpt_terms(&list.lookups);
@@ -313,6 +328,11 @@ impl SqliteSearch {
 }
 
 impl Question<'_> {
+    /// Returns the records that may pass the filter, if they are few.
+    fn few_pass(&self) -> Option<Scope> {
+        self.post_filter.as_ref().and_then(PostFilter::few).map(Scope::Records)
+    }
+
     fn end_stage(&self, name: &'static str) {
         self.trace.borrow_mut().clock.end(name);
     }
@@ -323,12 +343,14 @@ fn place(
     snapshot: &Snapshot,
     question: &Question<'_>,
     list: &RankedList<'_>,
+    within: Option<&Scope>,
     passages: &mut NearestPassages,
 ) -> Result<Option<PlacedMeaning>, NearestError> {
     let Question { query, terms, scope, post_filter, meaning, .. } = question;
     let Some(meaning) = meaning else { return Ok(None) };
     let is_deep = post_filter.is_some();
-    let mut nearest = nearest_records(snapshot, terms, &query.text, scope, meaning, is_deep)?;
+    let mut nearest =
+        nearest_records(snapshot, terms, &query.text, within.unwrap_or(scope), meaning, is_deep)?;
     if let Some(post_filter) = post_filter {
         let near: Vec<Match> = nearest.hits.iter().map(|near| match_by_meaning(near.hit.record)).collect();
         let rows = post_filter.passing(&near, MAX_PLACED)?;
@@ -392,6 +414,11 @@ impl Position {
     fn write(&self) -> SearchPosition {
         let kind = if self.is_previous { PREVIOUS } else { CURRENT };
         let mut text = format!("{kind}.{}.{}.{}", self.version, self.offset, self.copies.write());
+        if let Some(Scope::Records(rows)) = &self.within {
+            let steps = rows.iter().scan(0, |before, row| Some(row - std::mem::replace(before, *row)));
+            let steps: Vec<String> = steps.map(|step| step.to_string()).collect();
+            text.push_str(&format!(".{WITHIN}.{}", steps.join(",")));
+        }
         if let Some(PlacedMeaning { placements, is_alone, is_cut }) = &self.meaning {
             let kind = if *is_alone { ALONE } else { AMONG_WORDS };
             text.push_str(&format!(".{kind}.{}.{}", u8::from(*is_cut), placements.write()));
@@ -409,7 +436,19 @@ impl Position {
         let version = pieces.next()?.parse().ok()?;
         let offset = pieces.next()?.parse().ok()?;
         let copies = Copies::parse(pieces.next()?)?;
-        let meaning = match pieces.next() {
+        let mut next = pieces.next();
+        let mut within = None;
+        if next == Some(WITHIN) {
+            let steps = pieces.next()?.split(',').filter(|step| !step.is_empty());
+            let row = |before: &mut i64, step: &str| {
+                *before = before.checked_add(step.parse::<i64>().ok()?)?;
+                Some(*before)
+            };
+            let rows: Option<Vec<i64>> = steps.scan(0, |before, step| Some(row(before, step))).collect();
+            within = Some(Scope::Records(rows?));
+            next = pieces.next();
+        }
+        let meaning = match next {
             None => None,
             Some(kind) => {
                 let is_alone = match kind {
@@ -422,6 +461,6 @@ impl Position {
                 Some(PlacedMeaning { placements, is_alone, is_cut })
             }
         };
-        pieces.next().is_none().then_some(Self { version, is_previous, offset, copies, meaning })
+        pieces.next().is_none().then_some(Self { version, is_previous, offset, copies, meaning, within })
     }
 }

@@ -80,7 +80,7 @@ impl CandidateFilter {
         scope: &Scope,
     ) -> Result<Option<Self>, TantivyError> {
         let Some((field, rows)) = scope.rows(fields) else { return Ok(Some(Self::default())) };
-        if !fields.has_columns() {
+        if !fields.has_columns() || matches!(scope, Scope::Records(_)) {
             return Ok(None);
         }
         let mut records = 0;

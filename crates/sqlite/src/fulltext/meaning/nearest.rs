@@ -72,10 +72,10 @@ pub(crate) fn nearest_records(
         Vec::new()
     };
     let is_selected = conditions.are_selective() && selected.len() < MAX_SELECTED;
-    let scope = VectorScope {
-        records: is_selected.then(|| selected.iter().map(|record| record.row).collect()),
-        ..vector_scope(scope)
-    };
+    let mut scope = vector_scope(scope);
+    if is_selected {
+        scope.records = Some(selected.iter().map(|record| record.row).collect());
+    }
     let limit = if is_deep || !text.is_plain() && !is_selected { DEEP } else { MAX_PLACED };
     let found = meaning.vectors.search(meaning.vector, limit, &scope)?;
     let is_cut = found.hits.len() >= limit;
@@ -95,6 +95,9 @@ fn vector_scope(scope: &Scope) -> VectorScope {
         Scope::Everything => VectorScope::default(),
         Scope::Connection(row) => VectorScope { connection: Some(*row), ..VectorScope::default() },
         Scope::Streams(rows) => VectorScope { streams: Some(rows.clone()), ..VectorScope::default() },
+        Scope::Records(rows) => {
+            VectorScope { records: Some(rows.iter().copied().collect()), ..VectorScope::default() }
+        }
     }
 }
 
