@@ -146,6 +146,11 @@ impl RecordFilter {
         Self { reader, predicate, attachments: None, streams: Vec::new() }
     }
 
+    /// Returns the row ids of the streams that the search covers; none if the filter is about attachments alone.
+    pub fn streams(&self) -> &[i64] {
+        &self.streams
+    }
+
     /// Returns the rows of all records that pass, by their columns; `None` if there are no columns, or some condition is about
     /// attachments. `open` opens the columns of fields of a stream.
     ///

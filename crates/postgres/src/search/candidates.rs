@@ -88,6 +88,8 @@ pub(crate) struct Conditions {
     /// Earliest second at which a record was written, and the second before which it was.
     pub(crate) after: Option<i64>,
     pub(crate) before: Option<i64>,
+    /// Ids of the only records, if few pass the filter of a search.
+    pub(crate) within: Option<Vec<i64>>,
 }
 
 /// Selection of candidates for one search.
@@ -122,16 +124,24 @@ impl Conditions {
         )
     }
 
+    /// Returns SQL for the only records of the table `t`, beginning with `AND`, and adds its value.
+    pub(super) fn within<'v>(&'v self, values: &mut Vec<&'v (dyn ToSql + Sync)>) -> String {
+        let Some(ids) = &self.within else { return String::new() };
+        values.push(ids);
+        format!(" AND t.id = ANY (${}::bigint[])", values.len())
+    }
+
     /// Returns SQL for the conditions on the record of a chunk, beginning with `AND`, and adds its values. `record` is SQL that
     /// is true for the row `t` of the record.
     pub(crate) fn of_chunks<'v>(&'v self, record: &str, values: &mut Vec<&'v (dyn ToSql + Sync)>) -> String {
-        let Self { constraints, after, before, .. } = self;
-        if constraints.is_none() && after.is_none() && before.is_none() {
+        let Self { constraints, after, before, within, .. } = self;
+        if constraints.is_none() && after.is_none() && before.is_none() && within.is_none() {
             return String::new();
         }
-        let times = self.sql(values.len());
+        let mut times = self.sql(values.len());
         values.push(after);
         values.push(before);
+        times.push_str(&self.within(values));
         let mut words = String::new();
         if let Some(TextQuery(query)) = constraints {
             values.push(query);
@@ -212,13 +222,14 @@ impl<'a> Candidates<'a> {
     /// Selects the candidates of a time: those with the rarest words that the query is about, or the newest ones if it is about
     /// nothing else. A year is no more than its words then.
     fn of_time(&self, window: TimeWindow) -> Result<Vec<Evidence>, SourceError> {
-        let Conditions { constraints, have_all_words, after, before } = self.conditions;
+        let Conditions { constraints, have_all_words, after, before, within } = self.conditions;
         let before = before.map_or(window.before(), |before| before.min(window.before()));
         let conditions = Conditions {
             constraints: constraints.clone(),
             after: (*after).max(Some(window.after())),
             before: Some(before),
             have_all_words: *have_all_words,
+            within: within.clone(),
         };
         if self.query.has_matter {
             let matter: Vec<&Clause> = self.clauses.iter().filter(|clause| clause.is_matter).collect();
@@ -327,6 +338,7 @@ impl<'a> Candidates<'a> {
             ));
             values.extend([weight as &(dyn ToSql + Sync), &group.0]);
         }
+        let within = conditions.within(&mut values);
         // A bounded number of records is scored, and the vectors of the best ones are read.
         let sql = format!(
             "SELECT t.id, t.stream, t.length, t.title_words, t.similarity, {}, t.time,
@@ -338,7 +350,7 @@ impl<'a> Candidates<'a> {
                  FROM (
                      SELECT t.id, t.length,
                          CASE WHEN pg_column_size(t.words) < {LARGE_VECTOR_BYTES} THEN t.words ELSE t.words || ''::tsvector END AS words
-                     FROM fetchwell.texts t WHERE {filter}{}{newest} LIMIT {scored}
+                     FROM fetchwell.texts t WHERE {filter}{}{within}{newest} LIMIT {scored}
                  ) t
                  ORDER BY score DESC, t.id LIMIT $5
              ) b JOIN fetchwell.texts t ON t.id = b.id",

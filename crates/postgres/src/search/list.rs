@@ -59,14 +59,18 @@ impl List<'_> {
         let Some(TextQuery(query)) = query else { return Ok(Vec::new()) };
         let ranked: Vec<i64> = self.ranked.iter().map(|found| found.row).collect();
         let fence = if self.max_matches <= MAX_SELECTED { "OFFSET 0" } else { "" };
+        let Conditions { after, before: until, .. } = self.conditions;
+        let limit = bound(limit);
+        let mut values: Vec<&(dyn ToSql + Sync)> = vec![&query, &before, &ranked, &limit, after, until];
+        let within = self.conditions.within(&mut values);
         let sql = format!(
             "SELECT id FROM (
-                 SELECT t.id FROM fetchwell.texts t WHERE t.words @@ CAST($1::text AS tsquery) AND t.id < $2 AND t.id <> ALL ($3){} {fence}
+                 SELECT t.id FROM fetchwell.texts t
+                 WHERE t.words @@ CAST($1::text AS tsquery) AND t.id < $2 AND t.id <> ALL ($3){}{within} {fence}
              ) m ORDER BY id DESC LIMIT $4",
             self.conditions.sql(4)
         );
-        let Conditions { after, before: until, .. } = self.conditions;
-        let rows = self.tables.query(&sql, &[&query, &before, &ranked, &bound(limit), after, until])?;
+        let rows = self.tables.query(&sql, &values)?;
         let row = |row: &tokio_postgres::Row| {
             let row = row.try_get(0).unwrap_or_default();
             (row, Rest::Words { before: row })
@@ -86,6 +90,7 @@ impl List<'_> {
             values.push(query);
             condition.push_str(" AND t.words @@ CAST($6::text AS tsquery)");
         }
+        condition.push_str(&self.conditions.within(&mut values));
         let sql = format!(
             "SELECT t.id, t.time FROM fetchwell.texts t WHERE (t.time, t.id) < ($1, $2){condition}
              ORDER BY t.time DESC, t.id DESC LIMIT $3"

@@ -6,11 +6,12 @@
 //! * `index`, `backfill`: writes the words of changed records, and of those that an earlier release imported
 //! * `scope`, `vocabulary`: the streams that a search covers, and their words
 //! * `tsquery`, `candidates`: queries of the index, and the records that are ranked
-//! * `list`, `position`: the records of a search in their order, and the place of a page
+//! * `list`, `position`, `filtered`: the records of a search in their order, the place of a page, and filters over them
 //! * `run`: a search from its query to its hits
 
 pub(crate) mod backfill;
 pub(crate) mod candidates;
+mod filtered;
 pub(crate) mod index;
 mod list;
 mod position;

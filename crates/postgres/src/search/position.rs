@@ -40,11 +40,13 @@ pub(super) struct Position {
     pub(super) place: Place,
     pub(super) ranked: Vec<Match>,
     pub(super) count: Option<Count>,
+    /// Ids of the only records, if few pass the filter of the search.
+    pub(super) within: Option<Vec<i64>>,
 }
 
 impl Position {
     pub(super) fn write(&self) -> SearchPosition {
-        let Self { place: Place { ranked, rest }, ranked: matches, count } = self;
+        let Self { place: Place { ranked, rest }, ranked: matches, count, within } = self;
         let rest = match rest {
             Rest::Nothing => "n".to_owned(),
             Rest::Words { before } => format!("w{before}"),
@@ -66,7 +68,12 @@ impl Position {
             format!("{}:{score}{copies}{coverage}", found.row)
         });
         let matches: Vec<String> = matches.collect();
-        SearchPosition(format!("{CURRENT}.{ranked}.{rest}.{count}.{}", matches.join(",")))
+        let within = within.as_ref().map(|ids| {
+            let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+            format!(".{}", ids.join(","))
+        });
+        let (matches, within) = (matches.join(","), within.unwrap_or_default());
+        SearchPosition(format!("{CURRENT}.{ranked}.{rest}.{count}.{matches}{within}"))
     }
 
     pub(super) fn read(position: &SearchPosition) -> Option<Self> {
@@ -103,8 +110,16 @@ impl Position {
             Some(Match { copies: copies.parse().ok()?, coverage, ..found })
         });
         let matches = matches.collect::<Option<Vec<Match>>>()?;
+        let ids = |ids: &str| {
+            let ids = ids.split(',').filter(|id| !id.is_empty());
+            ids.map(|id| id.parse().ok()).collect::<Option<Vec<i64>>>()
+        };
+        let within = match pieces.next() {
+            None => None,
+            Some(written) => Some(ids(written)?),
+        };
         let is_whole = pieces.next().is_none();
-        is_whole.then_some(Self { place: Place { ranked, rest }, ranked: matches, count })
+        is_whole.then_some(Self { place: Place { ranked, rest }, ranked: matches, count, within })
     }
 }
 
@@ -140,6 +155,7 @@ mod tests {
             rest in any_rest(),
             matches in prop::collection::vec((any::<i64>(), any::<u16>(), 0_u16..=10_000, 0_u32..9), 0..9),
             count in prop::option::of((any::<u64>(), any::<bool>())),
+            within in prop::option::of(prop::collection::vec(any::<i64>(), 0..9)),
         ) {
             let ranked_match = |(row, score, coverage, copies)| {
                 let coverage = f32::from(coverage) / COVERAGE_UNITS;
@@ -149,7 +165,7 @@ mod tests {
                 if is_exact { Count::exact(value) } else { Count::exact(value).at_least() }
             });
             let matches = matches.into_iter().map(ranked_match).collect();
-            let position = Position { place: Place { ranked, rest }, ranked: matches, count };
+            let position = Position { place: Place { ranked, rest }, ranked: matches, count, within };
             prop_assert_eq!(Position::read(&position.write()), Some(position));
         }
 

@@ -11,17 +11,15 @@ use fetchwell_ranking::lexical::question::{is_lexical_instead, lists_records, pa
 use fetchwell_ranking::lexical::scoring::score_noting;
 use fetchwell_ranking::lexical::selection::{Copies, LikeHit, Match, ScoredCandidate, arrange};
 use fetchwell_ranking::lexical::terms::QueryTerms;
-use fetchwell_ranking::meaning::{
-    NearestHit, NearestRecords, Placement, Placements, passage_of, place_all, place_among,
-};
-use fetchwell_ranking::record_filter::{CHUNK, MAX_EXAMINED, RecordFilter};
+use fetchwell_ranking::meaning::{NearestRecords, Placement, Placements, passage_of, place_all, place_among};
+use fetchwell_ranking::record_filter::RecordFilter;
 use fetchwell_ranking::relational::interrupt::ReadBounds;
 use fetchwell_ranking::relational::streams::stream_rows;
-use fetchwell_ranking::relational::tables::RecordKey;
 use fetchwell_source::{Count, SearchPage, SearchQuery, SourceError};
 
-use super::super::tables::{PostgresTables, length, optional_text, record_columns, text_columns};
+use super::super::tables::{PostgresTables, record_columns};
 use super::candidates::{Candidates, Conditions};
+use super::filtered::{FilteredPage, MATCHES, PageFilter, page_of, passing, passing_hits};
 use super::list::List;
 use super::position::{Place, Position, Rest};
 use super::scope::Scope;
@@ -37,13 +35,6 @@ pub(crate) const SETTINGS: &str =
 /// Note of a search while words of records are missing.
 const INCOMPLETE: &str =
     "records that an earlier release imported are found after the next `fetchwell import` into this store";
-
-/// Matches of one page.
-struct MatchPage {
-    rows: Vec<Match>,
-    /// Place of the next page.
-    next: Option<Place>,
-}
 
 /// Reader of the records that are nearest to the query of one search.
 pub(crate) trait NearestReader {
@@ -107,56 +98,116 @@ pub(crate) fn rank(
     let vocabulary = Terms::new(tables, &scope);
     vocabulary.load(terms.slots.iter().map(|slot| slot.text.as_str()))?;
     let lookups = look_up(&vocabulary, &terms)?;
-    let conditions = Conditions {
-        constraints: constraints(&terms, &scope, &vocabulary)?,
-        have_all_words: terms.are_required(),
-        after: query.text.after.map(jiff::Timestamp::as_second),
-        before: query.text.before.map(jiff::Timestamp::as_second),
+    let search = RankedSearch {
+        tables,
+        query,
+        terms: &terms,
+        filter: filter.as_ref(),
+        scope: &scope,
+        vocabulary: &vocabulary,
+        lookups: &lookups,
+        bounds,
     };
-    let candidates = Candidates::new(tables, &terms, &vocabulary, &lookups, &scope, &conditions)?;
-    trace.clock.end("words");
-    let is_first = position.is_none();
-    let selection =
-        Selection { query, terms: &terms, lookups: &lookups, scope: &scope, candidates: &candidates };
-    let found = selection.position(position, &mut trace)?;
-    trace.clock.end("score");
-    let nearest = nearest.filter(|_| is_first && !terms.is_empty());
-    let is_by_words = nearest.is_none();
-    let is_alone = nearest.is_some_and(NearestReader::is_alone);
-    let (Position { place, ranked, count }, placed) = match nearest {
-        Some(reader) => {
-            let mut near = reader.nearest(tables, &scope, &conditions)?;
-            trace.clock.end("meaning");
-            if let Some(filter) = &filter {
-                near.hits = passing_hits(tables, near.hits, filter, bounds)?;
+    let within = position.as_ref().and_then(|position| position.within.clone());
+    let page = match search.page(position, within, nearest, &mut trace)? {
+        RankedRecords::Few(ids) => search.page(None, Some(ids), nearest, &mut trace)?,
+        page => page,
+    };
+    match page {
+        RankedRecords::Page(page) => Ok(RankedPage { trace, ..*page }),
+        RankedRecords::Few(_) => Ok(RankedPage::default()),
+    }
+}
+
+/// Search of which the records are ranked.
+struct RankedSearch<'a> {
+    tables: &'a PostgresTables<'a>,
+    query: &'a SearchQuery,
+    terms: &'a QueryTerms,
+    filter: Option<&'a RecordFilter>,
+    scope: &'a Scope,
+    vocabulary: &'a Terms<'a>,
+    lookups: &'a Lookups,
+    bounds: ReadBounds<'a>,
+}
+
+/// Ranked records of a page, or the only records that may pass the filter.
+enum RankedRecords {
+    Page(Box<RankedPage>),
+    Few(Vec<i64>),
+}
+
+impl RankedSearch<'_> {
+    /// Ranks the records of a page, of the whole scope or of some ids. Returns the ids among which a first page is to be ranked
+    /// if few records pass the filter.
+    fn page(
+        &self,
+        position: Option<Position>,
+        within: Option<Vec<i64>>,
+        nearest: Option<&dyn NearestReader>,
+        trace: &mut SearchTrace,
+    ) -> Result<RankedRecords, SourceError> {
+        let Self { tables, query, terms, filter, scope, vocabulary, lookups, bounds } = *self;
+        let conditions = Conditions {
+            constraints: constraints(terms, scope, vocabulary)?,
+            have_all_words: terms.are_required(),
+            after: query.text.after.map(jiff::Timestamp::as_second),
+            before: query.text.before.map(jiff::Timestamp::as_second),
+            within,
+        };
+        let candidates = Candidates::new(tables, terms, vocabulary, lookups, scope, &conditions)?;
+        trace.clock.end("words");
+        let is_first = position.is_none();
+        let selection = Selection { query, terms, lookups, scope, candidates: &candidates };
+        let found = selection.position(position, trace)?;
+        trace.clock.end("score");
+        let nearest = nearest.filter(|_| is_first && !terms.is_empty());
+        let is_by_words = nearest.is_none();
+        let is_alone = nearest.is_some_and(NearestReader::is_alone);
+        let (Position { place, ranked, count, .. }, placed) = match nearest {
+            Some(reader) => {
+                let mut near = reader.nearest(tables, scope, &conditions)?;
+                trace.clock.end("meaning");
+                if let Some(filter) = filter {
+                    near.hits = passing_hits(tables, near.hits, filter, bounds)?;
+                }
+                // Without hits by words there are none to place among.
+                let filter = filter.filter(|_| !is_alone);
+                let passing = passing(tables, &found.ranked, filter, bounds)?;
+                let placed =
+                    Near { near, is_alone }.place(found, &passing, lookups, trace.breakdown.as_mut());
+                trace.clock.end("placement");
+                placed
             }
-            // Without hits by words there are none to place among.
-            let filter = filter.as_ref().filter(|_| !is_alone);
-            let passing = passing(tables, &found.ranked, filter, bounds)?;
-            let placed = Near { near, is_alone }.place(found, &passing, &lookups, trace.breakdown.as_mut());
-            trace.clock.end("placement");
-            placed
-        }
-        None => (found, Placements::default()),
-    };
-    let (any, max_matches) = (candidates.any(), candidates.max_matches());
-    let list = List { tables, conditions: &conditions, any, max_matches, ranked };
-    let found = page_of(&list, place, query.limit, filter.as_ref(), bounds)?;
-    trace.clock.end("page");
-    let count = count.unwrap_or_else(|| {
-        let shown = Count::exact(found.rows.len() as u64);
-        if found.next.is_some() { shown.at_least() } else { shown }
-    });
-    let next = found.next.map(|place| Position { place, ranked: list.ranked, count: Some(count) }.write());
-    let page = SearchPage {
-        next,
-        count: filter.is_none().then_some(count),
-        notes: notes(&scope, &terms),
-        lexical_instead: is_by_words && is_lexical_instead(query),
-        has_raised_dates: !terms.dates.is_empty() && !is_alone,
-        ..SearchPage::default()
-    };
-    Ok(RankedPage { rows: found.rows, words: excerpt_terms(&lookups), placed, page, trace })
+            None => (found, Placements::default()),
+        };
+        let (any, max_matches) = (candidates.any(), candidates.max_matches());
+        let list = List { tables, conditions: &conditions, any, max_matches, ranked };
+        let may_select = is_first && conditions.within.is_none();
+        let found = match page_of(&list, place, query.limit, PageFilter { filter, may_select }, bounds)? {
+            FilteredPage::Few(ids) => return Ok(RankedRecords::Few(ids)),
+            FilteredPage::Matches(found) => found,
+        };
+        trace.clock.end("page");
+        let count = count.unwrap_or_else(|| {
+            let shown = Count::exact(found.rows.len() as u64);
+            if found.next.is_some() { shown.at_least() } else { shown }
+        });
+        let within = conditions.within.clone();
+        let position = |place| Position { place, ranked: list.ranked, count: Some(count), within };
+        let next = found.next.map(|place| position(place).write());
+        let page = SearchPage {
+            next,
+            count: filter.is_none().then_some(count),
+            notes: notes(scope, terms),
+            lexical_instead: is_by_words && is_lexical_instead(query),
+            has_raised_dates: !terms.dates.is_empty() && !is_alone,
+            ..SearchPage::default()
+        };
+        let words = excerpt_terms(lookups);
+        let page = RankedPage { rows: found.rows, words, placed, page, trace: SearchTrace::default() };
+        Ok(RankedRecords::Page(Box::new(page)))
+    }
 }
 
 /// Returns the notes of a search.
@@ -186,7 +237,8 @@ impl Selection<'_, '_> {
             }
             None if self.terms.is_empty() => {
                 let rest = Rest::Times { before: (i64::MAX, i64::MAX) };
-                Ok(Position { place: Place { ranked: 0, rest }, ranked: Vec::new(), count: None })
+                let place = Place { ranked: 0, rest };
+                Ok(Position { place, ranked: Vec::new(), count: None, within: None })
             }
             None => {
                 let (scored, is_complete) = self.scored(trace)?;
@@ -224,7 +276,7 @@ fn first_position(
         _ if is_plain => Count::exact(candidates.min_matches().max(found)).at_least(),
         _ => Count::exact(found).at_least(),
     };
-    Position { place: Place { ranked: 0, rest }, ranked, count: Some(count) }
+    Position { place: Place { ranked: 0, rest }, ranked, count: Some(count), within: None }
 }
 
 /// Records that are near to the query of a first page.
@@ -245,14 +297,14 @@ impl Near {
         breakdown: Option<&mut RankingBreakdown>,
     ) -> (Position, Placements) {
         let Self { near, is_alone } = self;
-        let Position { place, ranked, count } = found;
+        let Position { place, ranked, count, within } = found;
         if is_alone {
             let placed = place_all(&near, breakdown);
             let ranked = merged(&placed, Vec::new());
             let count = Count::exact(ranked.len() as u64);
             let count = Some(if near.is_cut { count.at_least() } else { count });
             let place = Place { ranked: 0, rest: Rest::Nothing };
-            return (Position { place, ranked, count }, placed);
+            return (Position { place, ranked, count, within }, placed);
         }
         let shown = ranked.iter().zip(passing).filter(|(_, passes)| **passes).map(|(found, _)| *found);
         let shown: Vec<Match> = shown.collect();
@@ -265,7 +317,7 @@ impl Near {
         let at_least_ranked =
             |count: Count| Count { value: count.value.max(ranked.len() as u64), ..count }.at_least();
         let count = if placed.is_empty() { count } else { count.map(at_least_ranked) };
-        (Position { place, ranked, count }, placed)
+        (Position { place, ranked, count, within }, placed)
     }
 }
 
@@ -281,89 +333,6 @@ fn merged(placed: &Placements, ranked: Vec<Match>) -> Vec<Match> {
         Ok(merged) => merged,
         Err(never) => match never {},
     }
-}
-
-/// Returns the near records that pass a filter.
-fn passing_hits(
-    tables: &PostgresTables<'_>,
-    hits: Vec<NearestHit>,
-    filter: &RecordFilter,
-    bounds: ReadBounds<'_>,
-) -> Result<Vec<NearestHit>, SourceError> {
-    let matches: Vec<Match> = hits.iter().map(|near| Match::new(near.hit.record, 0.0)).collect();
-    let passing = passing(tables, &matches, Some(filter), bounds)?;
-    Ok(hits.into_iter().zip(passing).filter(|(_, passes)| *passes).map(|(near, _)| near).collect())
-}
-
-/// Reads matches from a place on until the page is full, and those that pass the filter if there is one.
-fn page_of(
-    list: &List<'_>,
-    from: Place,
-    limit: usize,
-    filter: Option<&RecordFilter>,
-    bounds: ReadBounds<'_>,
-) -> Result<MatchPage, SourceError> {
-    let (mut place, mut rows, mut examined) = (from, Vec::new(), 0);
-    // One match more than the limit is requested, to know whether there is a next page.
-    let wanted = if filter.is_some() { CHUNK } else { limit.saturating_add(1) };
-    while examined < MAX_EXAMINED {
-        bounds.interrupt.check()?;
-        let steps = list.read(place, wanted)?;
-        let found: Vec<Match> = steps.iter().map(|step| step.found).collect();
-        let passing = passing(list.tables, &found, filter, bounds)?;
-        for (step, passes) in steps.iter().zip(passing) {
-            if passes && rows.len() == limit {
-                return Ok(MatchPage { rows, next: Some(place) });
-            }
-            if passes {
-                // Copies were counted before the filter.
-                let copies = if filter.is_some() { 0 } else { step.found.copies };
-                rows.push(Match { copies, ..step.found });
-            }
-            place = step.behind;
-            examined += 1;
-        }
-        if steps.len() < wanted {
-            return Ok(MatchPage { rows, next: None });
-        }
-    }
-    Ok(MatchPage { rows, next: Some(place) })
-}
-
-/// Rows of matches in their order, joined with their records.
-const MATCHES: &str = "FROM unnest($1::bigint[]) WITH ORDINALITY AS m (id, place)
-    CROSS JOIN LATERAL (SELECT * FROM fetchwell.texts WHERE id = m.id LIMIT 1) t
-    CROSS JOIN LATERAL (SELECT * FROM fetchwell.records WHERE stream = t.stream AND key = t.key LIMIT 1) r";
-
-/// Returns for each match whether its record passes a filter. Without one, all pass.
-fn passing(
-    tables: &PostgresTables<'_>,
-    matches: &[Match],
-    filter: Option<&RecordFilter>,
-    bounds: ReadBounds<'_>,
-) -> Result<Vec<bool>, SourceError> {
-    let Some(filter) = filter else { return Ok(vec![true; matches.len()]) };
-    let ids: Vec<i64> = matches.iter().map(|found| found.row).collect();
-    let mut passing = vec![false; matches.len()];
-    let sql = format!("SELECT m.place, r.stream, r.key, {} {MATCHES} ORDER BY m.place", text_columns());
-    tables.batches(&sql, &[&ids], &mut |row| {
-        bounds.interrupt.check()?;
-        // The read exceeded its memory limit, so its result is discarded.
-        if !bounds.allowance.has_room_for(usize::try_from(length(row, 3)).unwrap_or_default()) {
-            return Ok(false);
-        }
-        let place = usize::try_from(row.try_get::<_, i64>(0).unwrap_or_default()).unwrap_or_default();
-        let key = RecordKey {
-            stream: row.try_get(1).unwrap_or_default(),
-            key: optional_text(row, 2).unwrap_or_default(),
-        };
-        let passes = tables.with_text(row, 3, key, |data| filter.passes(data))?;
-        if let Some(slot) = passing.get_mut(place.saturating_sub(1)) {
-            *slot = passes;
-        }
-        Ok(true)
-    })?;
-    Ok(passing)
 }
 
 /// Reads the hits of a page, in their order. A record that was deleted in the meantime is left out.
