@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::super::interrupt::Interrupt;
 use super::super::predicate::{Comparand, ParsedTest, Predicate};
 use super::time::{self, TimeForm};
-use super::{Cell, CellBlock, ColumnError, ColumnSegment, each_block};
+use super::{Cell, CellBlock, ColumnError, ColumnSegment, each_block, each_text};
 
 /// Returns the records of a segment that pass a filter.
 pub(crate) fn matching(
@@ -149,7 +149,7 @@ fn passing_texts(
         used_texts(segment, field, docs, interrupt)?
     };
     let mut value = Value::String(String::new());
-    segment.texts(field, &ordinals, &mut |ordinal, text| {
+    each_text(segment, field, &ordinals, interrupt, |ordinal, text| {
         if let Value::String(held) = &mut value {
             held.clear();
             held.push_str(text);
