@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::super::columns::time::{TimeForm, decode};
 use super::super::columns::{Cell, ColumnError};
+use super::super::interrupt::Interrupt;
 
 /// Maximum number of different values that are counted, each with some hundred bytes. More are read as JSON.
 const MAX_VALUES: usize = 20_000;
@@ -91,11 +92,13 @@ impl Measures {
         self.others.len() + self.texts.len() > max
     }
 
-    /// Returns the measured values of `count` slots. `read` passes the texts of ordinals.
+    /// Returns the measured values of `count` slots. `read` passes the texts of ordinals, which are sorted and
+    /// different.
     pub(super) fn into_groups(
         mut self,
         count: usize,
-        read: impl FnOnce(Vec<u32>, &mut dyn FnMut(u32, &str)) -> Result<(), ColumnError>,
+        interrupt: &Interrupt,
+        read: impl FnOnce(&[u32], &mut dyn FnMut(u32, &str)) -> Result<(), ColumnError>,
     ) -> Result<Vec<GroupMeasure>, ColumnError> {
         self.groups.resize_with(count, GroupMeasure::default);
         let is_distinct = self.metric == Metric::CountDistinct;
@@ -103,9 +106,12 @@ impl Measures {
             Cell::Text(ordinal) => Some(*ordinal),
             _ => None,
         });
-        let ordinals = self.texts.iter().map(|(_, ordinal)| *ordinal).chain(counted).collect();
+        let ordinals = self.texts.iter().map(|(_, ordinal)| *ordinal).chain(counted);
+        let mut ordinals: Vec<u32> = ordinals.collect();
+        ordinals.sort_unstable();
+        ordinals.dedup();
         let (mut texts, mut fingerprints) = (HashMap::new(), HashMap::new());
-        read(ordinals, &mut |ordinal, text| {
+        read(&ordinals, &mut |ordinal, text| {
             if is_distinct {
                 fingerprints.extend(fingerprint(&Value::from(text)).map(|hash| (ordinal, hash)));
             } else {
@@ -113,12 +119,14 @@ impl Measures {
             }
         })?;
         for (slot, ordinal) in self.texts {
+            interrupt.check()?;
             let group = usize::try_from(slot).ok().and_then(|at| self.groups.get_mut(at));
             if let (Some(group), Some(hash)) = (group, fingerprints.get(&ordinal)) {
                 group.fingerprints.push(*hash);
             }
         }
         for ((slot, ..), (cell, times)) in self.others {
+            interrupt.check()?;
             let value = cell.value(|ordinal| texts.get(&ordinal).map(String::as_str));
             let group = usize::try_from(slot).ok().and_then(|at| self.groups.get_mut(at));
             if let (Some(group), Some(value)) = (group, value) {
@@ -224,7 +232,19 @@ fn billionths(number: f64) -> Option<i128> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::super::interrupt::InterruptOnDrop;
     use super::*;
+
+    #[test]
+    fn cancelled_call_reads_no_values() {
+        for metric in [Metric::CountDistinct, Metric::Max] {
+            let (interrupt, mut measures) = (Interrupt::default(), Measures::new(metric));
+            measures.add(0, Cell::Text(1));
+            drop(InterruptOnDrop(interrupt.clone()));
+            let groups = measures.into_groups(1, &interrupt, |_, _| Ok(()));
+            assert!(matches!(groups, Err(ColumnError::Source(_))), "{metric:?}");
+        }
+    }
 
     proptest! {
         #[test]

@@ -4,10 +4,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use fetchwell_source::SourceError;
 use serde_json::Value;
 
 use super::super::columns::time::{TimeForm, decode};
 use super::super::columns::{Cell, CellBlock};
+use super::super::interrupt::Interrupt;
 use super::group_key::GroupKey;
 use super::time_bucket::{TimeBucket, TimeBuckets};
 
@@ -161,7 +163,11 @@ impl<'a> Slots<'a> {
     }
 
     /// Returns the keys of each slot. `texts` has the texts of all ordinals.
-    pub(super) fn into_groups(self, texts: &HashMap<u32, String>) -> Vec<SlotGroups> {
+    pub(super) fn into_groups(
+        self,
+        texts: &HashMap<u32, String>,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<SlotGroups>, SourceError> {
         let text_of = |ordinal: u32| texts.get(&ordinal).map(String::as_str);
         let buckets = self.buckets;
         let groups = |key: SlotKey| match key {
@@ -175,7 +181,8 @@ impl<'a> Slots<'a> {
                 (Some(value), None) => GroupKey::all_of(&value),
             },
         };
-        self.keys.into_iter().map(groups).collect()
+        let keys = self.keys.into_iter();
+        keys.map(|key| interrupt.check().map(|()| groups(key))).collect()
     }
 }
 
