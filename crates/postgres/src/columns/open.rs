@@ -10,7 +10,7 @@ use fetchwell_ranking::relational::columns::{
 use fetchwell_source::SourceError;
 use tokio_postgres::Row;
 
-use super::block::FORMAT;
+use super::block::{FORMAT, MIN_FORMAT};
 use super::loader::{BlockLoader, BlockName, unreadable};
 use super::marks::{Bits, add_marked, bit_of, part_of};
 use super::outdated::mark_outdated;
@@ -109,8 +109,8 @@ impl<'a> Opening<'a> {
     fn open(self, count: i64) -> Result<Option<ColumnarStream<'a>>, ColumnError> {
         let mut segments = self.segments()?;
         let rows: Vec<SegmentRow> = segments.iter().map(|segment| segment.row.clone()).collect();
-        let is_readable =
-            are_contiguous(&rows) && rows.iter().all(|row| row.format == FORMAT && row.is_intact());
+        let is_readable = |row: &SegmentRow| (MIN_FORMAT..=FORMAT).contains(&row.format) && row.is_intact();
+        let is_readable = are_contiguous(&rows) && rows.iter().all(is_readable);
         let Some(covered) = rows.last().map(|row| row.range.last).filter(|_| is_readable) else {
             return Ok(None);
         };

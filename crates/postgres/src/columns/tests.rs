@@ -117,7 +117,7 @@ fn columns_that_are_damaged_or_missing_are_not_used() {
     let damaged = |blocks: &str| format!("UPDATE fetchwell.column_blocks {DAMAGE} WHERE {blocks}");
     let changed = |values: &str| format!("UPDATE fetchwell.column_segments SET {values}");
     // Some reads notice damage only when they read the block.
-    let cases: [(&str, String, Option<bool>, Option<bool>); 13] = [
+    let cases: [(&str, String, Option<bool>, Option<bool>); 14] = [
         ("nothing", "SELECT".to_owned(), Some(true), Some(true)),
         ("keys", damaged("name = 'keys'"), Some(false), Some(true)),
         ("rows", damaged("name = 'rows'"), None, None),
@@ -133,6 +133,7 @@ fn columns_that_are_damaged_or_missing_are_not_used() {
         ),
         ("outdated", changed("outdated = set_bit(outdated, 5, 1 - get_bit(outdated, 5))"), Some(false), Some(true)),
         ("another format", changed("format = 0"), Some(false), Some(true)),
+        ("a previous format", changed("format = 1"), Some(true), Some(true)),
         ("an earlier release", REMOVAL.to_owned(), Some(false), Some(true)),
         ("no index", "DROP INDEX fetchwell.records_by_version".to_owned(), Some(false), Some(false)),
         ("a newer release", changed("format = 9"), Some(false), Some(false)),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use fetchwell_source::SourceError;
 use serde_json::Value;
 
-use super::super::columns::time::{TimeForm, decode};
+use super::super::columns::time::{date, millis};
 use super::super::columns::{Cell, CellBlock};
 use super::super::interrupt::Interrupt;
 use super::group_key::GroupKey;
@@ -80,9 +80,10 @@ impl<'a> Slots<'a> {
     pub(super) fn slot(&mut self, cell: Cell, block: &CellBlock) -> u32 {
         match (cell, self.buckets) {
             (Cell::Text(ordinal), _) => self.text_slot(ordinal),
-            (Cell::Time(number), Some(buckets)) => match decode(number) {
-                (_, TimeForm::Date) => self.value_slot(cell),
-                (millis, TimeForm::Seconds | TimeForm::Millis) => self.time_slot(cell, millis, buckets),
+            (Cell::Time(number), Some(buckets)) => match millis(number) {
+                Some(millis) => self.time_slot(cell, millis, buckets),
+                // A time without a zone is in the bucket of its date.
+                None => self.value_slot(Cell::Time(date(number))),
             },
             (Cell::List(_), Some(_)) => self.value_slot(Cell::Missing),
             (Cell::List(list), None) => {

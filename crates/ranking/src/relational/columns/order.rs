@@ -3,14 +3,14 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use fetchwell_core::record::{SortValue, parse_timestamp};
+use fetchwell_core::record::SortValue;
 use fetchwell_source::Direction;
 use serde_json::Value;
 
 use super::super::interrupt::Interrupt;
 use super::super::predicate::Predicate;
 use super::filter::{matching, used_texts};
-use super::time::{TimeForm, decode};
+use super::time::{self, TimeOrder};
 use super::{Cell, CellBlock, ColumnError, ColumnSegment, each_block, each_text};
 
 /// Maximum number of different texts that are compared in memory.
@@ -48,6 +48,13 @@ pub(in super::super) struct Candidate {
     pub(in super::super) row: i64,
 }
 
+/// Order of a record relative to the value of the one before the first, and to the last value so far.
+#[derive(Debug, Clone, Copy)]
+struct Comparison {
+    to_after: Option<Ordering>,
+    to_last: Option<Ordering>,
+}
+
 /// Numbers of records by their segments.
 type SegmentDocs = Vec<Vec<u32>>;
 
@@ -61,9 +68,9 @@ struct Choice<'a> {
     /// Value of the last one of the first records so far, with the records that have it.
     last: Option<SortValue>,
     last_ties: SegmentDocs,
-    /// Millisecond of `last`, and of the value before the first, if they are timestamps.
-    last_millis: Option<i64>,
-    after_millis: Option<i64>,
+    /// Places of `last`, and of the value before the first, if they are times.
+    last_time: Option<TimeOrder>,
+    after_time: Option<TimeOrder>,
 }
 
 impl ColumnOrder<'_> {
@@ -79,8 +86,8 @@ impl ColumnOrder<'_> {
             leading: Vec::new(),
             last: None,
             last_ties: vec![Vec::new(); segments.len()],
-            last_millis: None,
-            after_millis: self.after.filter(|after| self.is_value(after)).and_then(millis_of),
+            last_time: None,
+            after_time: self.after.filter(|after| self.is_value(after)).and_then(time_of),
         };
         for (at, segment) in segments.iter().enumerate() {
             if !choice.add_segment(at, segment.as_ref(), interrupt)? {
@@ -158,7 +165,8 @@ impl Choice<'_> {
         block: &CellBlock,
         texts: &HashMap<u32, SortValue>,
     ) -> bool {
-        if self.is_outside(cell) {
+        let known = if let Cell::Time(number) = cell { self.compare_time(number) } else { None };
+        if known.is_some_and(|known| self.add_tied(known, segment, doc)) {
             return true;
         }
         #[expect(clippy::cast_precision_loss, reason = "all sort values are floating point numbers")]
@@ -172,42 +180,48 @@ impl Choice<'_> {
             )))),
             cell => Some((self.order.value_of)(cell.value(|_| None).as_ref())),
         };
-        let known = if let Cell::Text(ordinal) = cell { texts.get(&ordinal) } else { None };
-        let Some(value) = made.as_ref().or(known) else { return false };
-        match self.order.after.map(|after| self.order.compare(value, after)) {
-            Some(Ordering::Less) => return true,
-            Some(Ordering::Equal) => {
-                push(&mut self.ties, segment, doc);
+        let text = if let Cell::Text(ordinal) = cell { texts.get(&ordinal) } else { None };
+        let Some(value) = made.as_ref().or(text) else { return false };
+        if known.is_none() {
+            let compare = |other: &SortValue| self.order.compare(value, other);
+            let (to_after, to_last) = (self.order.after.map(compare), self.last.as_ref().map(compare));
+            if self.add_tied(Comparison { to_after, to_last }, segment, doc) {
                 return true;
             }
-            Some(Ordering::Greater) | None => {}
         }
-        match self.last.as_ref().map(|last| self.order.compare(value, last)) {
-            Some(Ordering::Greater) => {}
-            Some(Ordering::Equal) => push(&mut self.last_ties, segment, doc),
-            Some(Ordering::Less) | None => {
-                self.leading.push((value.clone(), segment, doc));
-                if self.leading.len() >= 4 * self.order.wanted.max(64) {
-                    self.drop_others();
-                }
-            }
+        self.leading.push((value.clone(), segment, doc));
+        if self.leading.len() >= 4 * self.order.wanted.max(64) {
+            self.drop_others();
         }
         true
     }
 
-    /// Returns true for a timestamp that is before the first or behind the last record.
-    fn is_outside(&self, cell: Cell) -> bool {
-        let Cell::Time(number) = cell else { return false };
-        let (millis, form) = decode(number);
-        if form == TimeForm::Date {
-            return false;
+    /// Adds a record that has the value before the first or the last one. Returns true for such a record, and for one that is not
+    /// between them.
+    fn add_tied(&mut self, comparison: Comparison, segment: usize, doc: u32) -> bool {
+        match (comparison.to_after, comparison.to_last) {
+            (Some(Ordering::Equal), _) => push(&mut self.ties, segment, doc),
+            (Some(Ordering::Less), _) | (_, Some(Ordering::Greater)) => {}
+            (_, Some(Ordering::Equal)) => push(&mut self.last_ties, segment, doc),
+            (_, Some(Ordering::Less) | None) => return false,
         }
-        let is_beyond = |a: i64, b: i64| match self.order.direction {
-            Direction::Ascending => a > b,
-            Direction::Descending => a < b,
+        true
+    }
+
+    /// Returns the order of a time relative to the value before the first, and to the last one; `None` if they are to be compared as
+    /// values.
+    fn compare_time(&self, number: i64) -> Option<Comparison> {
+        let place = time::order(number);
+        let compare = |other: TimeOrder| match self.order.direction {
+            Direction::Ascending => place.cmp(&other),
+            Direction::Descending => other.cmp(&place),
         };
-        self.last_millis.is_some_and(|last| is_beyond(millis, last))
-            || self.after_millis.is_some_and(|after| is_beyond(after, millis))
+        if self.order.after.is_some() != self.after_time.is_some()
+            || self.last.is_some() != self.last_time.is_some()
+        {
+            return None;
+        }
+        Some(Comparison { to_after: self.after_time.map(compare), to_last: self.last_time.map(compare) })
     }
 
     /// Drops the records that are not among the first ones, whatever their keys.
@@ -230,7 +244,7 @@ impl Choice<'_> {
             }
             place.is_lt()
         });
-        self.last_millis = millis_of(&last);
+        self.last_time = time_of(&last);
         self.last = Some(last);
     }
 }
@@ -250,9 +264,7 @@ fn rows_of(segments: &[Box<dyn ColumnSegment + '_>], docs: SegmentDocs) -> Resul
     Ok(rows)
 }
 
-/// Returns the millisecond of a sort value that is a timestamp of whole milliseconds.
-fn millis_of(value: &SortValue) -> Option<i64> {
-    let SortValue::Text(text) = value else { return None };
-    let timestamp = parse_timestamp(text)?;
-    (timestamp.as_nanosecond() % 1_000_000 == 0).then(|| timestamp.as_millisecond())
+/// Returns the place of a sort value that is a time.
+fn time_of(value: &SortValue) -> Option<TimeOrder> {
+    if let SortValue::Text(text) = value { TimeOrder::of_text(text) } else { None }
 }
