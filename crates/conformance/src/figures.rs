@@ -97,7 +97,10 @@ impl FigureRecords {
         let at = FIELDS.iter().position(|name| *name == field).unwrap();
         let value = any_value(random, self.kinds[at]);
         match value {
-            Value::String(text) if random.once_in(4) => json!(characters(&text, 0, 7)),
+            Value::String(text) if random.once_in(4) => {
+                let length = [4, 7, 10, 13, 19, 22][random.below(6)];
+                json!(characters(&text, 0, length))
+            }
             Value::Number(number) if random.once_in(4) => json!(number.to_string()),
             Value::String(_) | Value::Number(_) | Value::Bool(_) => value,
             Value::Null | Value::Array(_) | Value::Object(_) => json!(1),
@@ -106,7 +109,7 @@ impl FigureRecords {
 }
 
 /// Number of kinds of values.
-const KINDS: usize = 17;
+const KINDS: usize = 21;
 
 /// Returns a value of a kind.
 fn any_value(random: &mut Random, kind: usize) -> Value {
@@ -153,13 +156,44 @@ fn any_value(random: &mut Random, kind: usize) -> Value {
             "9223372036854775807",
         ]))
         .unwrap(),
-        15 => [Value::Null, json!({}), json!([]), json!({"p": small}), json!([[small]])][random.below(5)]
+        15 => {
+            json!(format!("2026-{month:02}-{day:02}T{hour:02}:00:00.{:06}+02:00", random.below(2) * 250_000))
+        }
+        16 => json!(any_time(random)),
+        17 => json!(random.pick(&SAME_TIMES)),
+        18 => json!(random.pick(&["high", "low"])),
+        19 => [Value::Null, json!({}), json!([]), json!({"p": small}), json!([[small]])][random.below(5)]
             .clone(),
         _ => {
             let kind = random.below(KINDS - 1);
             any_value(random, kind)
         }
     }
+}
+
+/// One time as different programs write it, the second before and the next millisecond.
+const SAME_TIMES: [&str; 9] = [
+    "2026-10-25T00:30:00Z",
+    "2026-10-25T00:30:00.000Z",
+    "2026-10-25T00:30:00.000000Z",
+    "2026-10-25T00:30:00.000000000Z",
+    "2026-10-25T02:30:00+02:00",
+    "2026-10-25 00:30:00+00",
+    "2026-10-24T21:00:00.0-03:30",
+    "2026-10-25T02:29:59+02:00",
+    "2026-10-25T00:30:00.001+00:00",
+];
+
+/// Returns a time of a few days in the form of some program.
+fn any_time(random: &mut Random) -> String {
+    let (day, hour) = (24 + random.below(3), random.below(24));
+    let minute = random.pick(&["00:00", "29:59", "30:00"]);
+    let separator = random.pick(&["T", "T", " "]);
+    let fraction =
+        random.pick(&["", "", ".5", ".500", ".123456", ".120000", ".123456789", ".1234567", ".1234567891"]);
+    let zone =
+        random.pick(&["", "Z", "Z", "+00:00", "+02:00", "-03:30", "+02", "+00", "+0200", "-00:00", "+00:10"]);
+    format!("2026-10-{day}{separator}{hour:02}:{minute}{fraction}{zone}")
 }
 
 /// Query about the figures of a stream.

@@ -2,8 +2,10 @@
 //!
 //! All numbers are in little-endian order. A block is read without trust in its lengths: what they do not fit is no block.
 
-/// Format of all blocks. Columns of another format are not read.
-pub(super) const FORMAT: i16 = 1;
+/// Format of new blocks, and the earliest one that is read until it is replaced. Blocks of format 1 have the same form, but fewer
+/// timestamps as numbers.
+pub(super) const FORMAT: i16 = 2;
+pub(super) const MIN_FORMAT: i16 = 1;
 
 /// Maximum bytes of a block. Larger ones are neither written nor read.
 pub(super) const MAX_BLOCK_BYTES: usize = 16 * 1024 * 1024;

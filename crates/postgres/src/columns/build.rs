@@ -148,7 +148,7 @@ async fn step(
         is_complete = is_complete && build.fill(gap).await?;
     }
     transaction.commit().await?;
-    Ok(!is_complete)
+    Ok(!is_complete || state.has_previous())
 }
 
 /// State of a stream, and the segments that are kept.
@@ -177,7 +177,7 @@ impl StreamState {
 
     /// Chooses the segments that are kept, and finds their outdated records.
     async fn choose(&mut self, transaction: &Transaction<'_>, limits: BuildLimits) -> Result<(), Error> {
-        self.segments.retain(|segment| segment.format == FORMAT);
+        self.drop_previous(limits);
         let Some(covered) = self.segments.iter().map(|segment| segment.range.last).max() else {
             return Ok(());
         };
@@ -230,6 +230,22 @@ impl StreamState {
             self.segments.pop();
         }
         Ok(())
+    }
+
+    /// Drops the first segments of a previous format, whose records fit into new segments of this step. The others are read
+    /// until then.
+    fn drop_previous(&mut self, limits: BuildLimits) {
+        let (max_dropped, mut dropped) = ((limits.segments / 2).max(1), 0);
+        self.segments.retain(|segment| {
+            let is_kept = segment.format == FORMAT || dropped >= max_dropped;
+            dropped += usize::from(!is_kept);
+            is_kept
+        });
+    }
+
+    /// Returns true if a segment has a previous format.
+    fn has_previous(&self) -> bool {
+        self.segments.iter().any(|segment| segment.format != FORMAT)
     }
 
     /// Returns the names of the columns of the newest segment, so that the next ones have the same.

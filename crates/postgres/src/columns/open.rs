@@ -5,12 +5,12 @@ use std::rc::Rc;
 
 use fetchwell_core::saturate::saturated;
 use fetchwell_ranking::relational::columns::{
-    ColumnError, ColumnPath, ColumnSegment as _, ColumnarStream, MAX_CHANGED, MIN_RECORDS,
+    ColumnError, ColumnPath, ColumnSegment as _, ColumnarStream, MAX_CHANGED, MAX_LOOKUPS, MIN_RECORDS,
 };
 use fetchwell_source::SourceError;
 use tokio_postgres::Row;
 
-use super::block::FORMAT;
+use super::block::{FORMAT, MIN_FORMAT};
 use super::loader::{BlockLoader, BlockName, unreadable};
 use super::marks::{Bits, add_marked, bit_of, part_of};
 use super::outdated::mark_outdated;
@@ -33,6 +33,15 @@ pub(crate) enum ColumnUse {
 }
 
 impl ColumnUse {
+    /// Returns the maximum number of records whose keys are looked up one by one.
+    fn max_lookups(self) -> usize {
+        match self {
+            Self::Large => MAX_LOOKUPS,
+            #[cfg(test)]
+            Self::All | Self::None => 30,
+        }
+    }
+
     /// Returns the number of records that a stream must have; `None` if columns are not used.
     pub(crate) fn min_records(self) -> Option<i64> {
         match self {
@@ -58,7 +67,7 @@ pub(crate) fn open_columns<'a>(
     let Some(count) = usable_count(queries, stream)?.filter(|count| *count >= min_records) else {
         return Ok(None);
     };
-    match (Opening { queries, stream, paths }).open(count) {
+    match (Opening { queries, stream, paths, max_lookups: columns.max_lookups() }).open(count) {
         Ok(opened) => Ok(opened),
         Err(ColumnError::Unreadable(problem)) => {
             tracing::debug!(problem, "columns of the database are not used");
@@ -84,6 +93,7 @@ struct Opening<'a> {
     queries: Queries<'a>,
     stream: i64,
     paths: Vec<ColumnPath>,
+    max_lookups: usize,
 }
 
 /// Segment with what the read needs of it.
@@ -99,8 +109,8 @@ impl<'a> Opening<'a> {
     fn open(self, count: i64) -> Result<Option<ColumnarStream<'a>>, ColumnError> {
         let mut segments = self.segments()?;
         let rows: Vec<SegmentRow> = segments.iter().map(|segment| segment.row.clone()).collect();
-        let is_readable =
-            are_contiguous(&rows) && rows.iter().all(|row| row.format == FORMAT && row.is_intact());
+        let is_readable = |row: &SegmentRow| (MIN_FORMAT..=FORMAT).contains(&row.format) && row.is_intact();
+        let is_readable = are_contiguous(&rows) && rows.iter().all(is_readable);
         let Some(covered) = rows.last().map(|row| row.range.last).filter(|_| is_readable) else {
             return Ok(None);
         };
@@ -109,7 +119,8 @@ impl<'a> Opening<'a> {
             return Ok(None);
         };
         self.mark(&mut segments, &loader)?;
-        let mut columns = ColumnarStream { segments: Vec::new(), rest: Vec::new() };
+        let mut columns =
+            ColumnarStream { segments: Vec::new(), rest: Vec::new(), max_lookups: self.max_lookups };
         for segment in segments {
             let ChosenSegment { row, has_column, marked } = segment;
             let all = 0..u32::try_from(row.records).unwrap_or_default();

@@ -119,7 +119,7 @@ fn columns_that_are_damaged_or_missing_are_not_used() {
     // Some reads notice damage only when they read the block.
     let count =
         |by: i64| format!("UPDATE fetchwell.streams SET record_count = record_count + {by} WHERE id = 1");
-    let cases: [(&str, String, Option<bool>, Option<bool>); 14] = [
+    let cases: [(&str, String, Option<bool>, Option<bool>); 15] = [
         ("nothing", "SELECT".to_owned(), Some(true), Some(true)),
         ("keys", damaged("name = 'keys'"), Some(false), Some(true)),
         ("rows", damaged("name = 'rows'"), None, None),
@@ -135,6 +135,7 @@ fn columns_that_are_damaged_or_missing_are_not_used() {
         ),
         ("outdated", changed("outdated = set_bit(outdated, 5, 1 - get_bit(outdated, 5))"), Some(false), Some(true)),
         ("another format", changed("format = 0"), Some(false), Some(true)),
+        ("a previous format", changed("format = 1"), Some(true), Some(true)),
         ("an earlier release", REMOVAL.to_owned(), Some(false), Some(true)),
         ("a wrong number", count(1), Some(false), Some(false)),
         (

@@ -12,7 +12,7 @@ use fetchwell_ranking::relational::columns::ColumnarStream;
 use fetchwell_ranking::relational::interrupt::ReadBounds;
 use fetchwell_ranking::relational::stream_row::{SchemaRow, StreamColumns, StreamRow, add_row};
 use fetchwell_ranking::relational::tables::{
-    ChangeRow, EachRow, RecordKey, RowScan, Scan, SizedRecord, StoreIdentity, Tables, WordScan,
+    ChangeRow, EachRow, KeyScan, RecordKey, RowScan, Scan, SizedRecord, StoreIdentity, Tables, WordScan,
 };
 use fetchwell_source::manifest::kinds::Kinds;
 use fetchwell_source::{Direction, RangeOperator, SourceError};
@@ -209,6 +209,35 @@ impl Tables for PostgresTables<'_> {
             }
         }
         Ok(())
+    }
+
+    fn keys(
+        &self,
+        scan: &KeyScan<'_>,
+        bounds: ReadBounds<'_>,
+        each: EachRow<'_, SourceError>,
+    ) -> Result<(), SourceError> {
+        // The index on keys is read until there are enough. The server does not know that.
+        self.execute("SET LOCAL enable_sort = off")?;
+        let is_descending = scan.direction == Direction::Descending;
+        let order = if is_descending { "DESC" } else { "ASC" };
+        let operator = match (is_descending, scan.after.is_some_and(|start| start.is_inclusive)) {
+            (true, true) => "<=",
+            (true, false) => "<",
+            (false, true) => ">=",
+            (false, false) => ">",
+        };
+        let (mut after, mut values) = (String::new(), vec![&scan.stream as &(dyn ToSql + Sync)]);
+        if let Some(start) = &scan.after {
+            after = format!("AND r.key {operator} $2");
+            values.push(&start.key);
+        }
+        let sql = format!(
+            "SELECT {} FROM fetchwell.records r WHERE r.stream = $1 {after} ORDER BY r.key {order}",
+            scan_columns(false)
+        );
+        let rows = RowsOfStream { stream: scan.stream, sql: &sql, values: &values, wants_data: false };
+        self.scan_rows(&rows, bounds, each)
     }
 
     fn scan_with_words(

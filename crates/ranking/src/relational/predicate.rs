@@ -45,7 +45,7 @@ pub(super) enum Comparand {
 pub(super) struct TextComparand {
     pub(super) text: String,
     /// Text by which a range orders: a timestamp in UTC, otherwise the text itself.
-    ordered: String,
+    pub(super) ordered: String,
     number: Option<Numeric>,
     boolean: Option<bool>,
 }
@@ -92,18 +92,23 @@ impl ParsedTest {
             (_, Some(Value::Array(items))) => items.iter().any(|item| self.passes(Some(item))),
             (Self::Equal(wanted), Some(value)) => wanted.iter().any(|wanted| wanted.equals(value)),
             (Self::Range(operator, bound), Some(value)) => {
-                bound.compare(value).is_some_and(|ordering| match operator {
-                    RangeOperator::GreaterOrEqual => ordering.is_ge(),
-                    RangeOperator::Greater => ordering.is_gt(),
-                    RangeOperator::LessOrEqual => ordering.is_le(),
-                    RangeOperator::Less => ordering.is_lt(),
-                })
+                bound.compare(value).is_some_and(|ordering| accepts(*operator, ordering))
             }
             (Self::Contains(part), Some(value)) => lowercase(value).is_some_and(|text| text.contains(part)),
             (Self::Prefix(start), Some(value)) => {
                 lowercase(value).is_some_and(|text| text.starts_with(start))
             }
         }
+    }
+}
+
+/// Returns true if a value with an order relative to a bound is in the range.
+pub(super) fn accepts(operator: RangeOperator, ordering: Ordering) -> bool {
+    match operator {
+        RangeOperator::GreaterOrEqual => ordering.is_ge(),
+        RangeOperator::Greater => ordering.is_gt(),
+        RangeOperator::LessOrEqual => ordering.is_le(),
+        RangeOperator::Less => ordering.is_lt(),
     }
 }
 

@@ -109,6 +109,15 @@ pub trait Tables {
         Ok(())
     }
 
+    /// Passes the records of a stream to `each` in the order of their keys, without sort values and texts, until it returns false.
+    /// Deleted records may be among them.
+    fn keys(
+        &self,
+        scan: &KeyScan<'_>,
+        bounds: ReadBounds<'_>,
+        each: EachRow<'_, Self::Error>,
+    ) -> Result<(), Self::Error>;
+
     /// Passes the records of a stream that changed after a version to `each`, in the order of their changes, until it
     /// returns false or the read exceeds its memory limit.
     fn changes(
@@ -182,6 +191,26 @@ pub struct RowScan<'a> {
     pub rows: &'a [i64],
     /// True if the text of the records is read.
     pub wants_data: bool,
+}
+
+/// Records of a stream to be read in the order of their keys.
+#[derive(Debug)]
+pub struct KeyScan<'a> {
+    /// Row id of the stream.
+    pub stream: i64,
+    /// Order of the keys.
+    pub direction: Direction,
+    /// Key after which the scan starts.
+    pub after: Option<KeyStart<'a>>,
+}
+
+/// Position in the order of keys.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyStart<'a> {
+    /// Key of the row before the first.
+    pub key: &'a str,
+    /// True if the record with this key is read too.
+    pub is_inclusive: bool,
 }
 
 /// Position in the order of a scan.

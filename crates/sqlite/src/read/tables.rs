@@ -9,7 +9,7 @@ use fetchwell_ranking::relational::interrupt::ReadBounds;
 use fetchwell_ranking::relational::stream_row::{SchemaRow, StreamColumns, StreamRow, add_row};
 use fetchwell_ranking::relational::streams::stream_rows;
 use fetchwell_ranking::relational::tables::{
-    ChangeRow, EachRow, RecordKey, RowScan, Scan, ScanRow, SizedRecord, StoreIdentity, Tables,
+    ChangeRow, EachRow, KeyScan, RecordKey, RowScan, Scan, ScanRow, SizedRecord, StoreIdentity, Tables,
 };
 use fetchwell_source::manifest::kinds::Kinds;
 use fetchwell_source::{Direction, RangeOperator, SourceError};
@@ -218,6 +218,24 @@ impl Tables for SqliteTables<'_> {
         Ok(())
     }
 
+    fn keys(
+        &self,
+        scan: &KeyScan<'_>,
+        bounds: ReadBounds<'_>,
+        each: EachRow<'_, ReadError>,
+    ) -> Result<(), ReadError> {
+        let mut statement = self.sqlite.prepare_cached(&keys_sql(scan))?;
+        let after = scan.after.map(|start| start.key);
+        let mut rows = statement.query((scan.stream, after))?;
+        while let Some(row) = rows.next()? {
+            bounds.interrupt.check()?;
+            if !each(scan_row(row)?)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn changes(
         &self,
         stream: i64,
@@ -305,6 +323,20 @@ fn by_key_sql() -> String {
 const CHANGES_SQL: &str = "SELECT r.key, r.data, r.emitted_at, r.version, octet_length(r.data) FROM records r
      WHERE r.version > ?1 AND +r.stream = ?2 ORDER BY r.version";
 
+/// Returns the SQL for the keys of a stream (?1) after a key (?2). The index on keys has all that it reads.
+fn keys_sql(scan: &KeyScan<'_>) -> String {
+    let is_descending = scan.direction == Direction::Descending;
+    let order = if is_descending { "DESC" } else { "ASC" };
+    let after = match scan.after.map(|start| (is_descending, start.is_inclusive)) {
+        None => "?2 IS NULL",
+        Some((true, true)) => "key <= ?2",
+        Some((true, false)) => "key < ?2",
+        Some((false, true)) => "key >= ?2",
+        Some((false, false)) => "key > ?2",
+    };
+    format!("SELECT NULL, key, NULL, 0, id FROM records WHERE stream = ?1 AND {after} ORDER BY key {order}")
+}
+
 /// Returns the SQL of a scan with its values.
 fn scan_sql<'a>(scan: &'a Scan<'_>) -> (String, Vec<ToSqlOutput<'a>>) {
     let data = if scan.wants_data { "data, octet_length(data)" } else { "NULL, 0" };
@@ -342,7 +374,31 @@ fn scan_sql<'a>(scan: &'a Scan<'_>) -> (String, Vec<ToSqlOutput<'a>>) {
 
 #[cfg(test)]
 mod tests {
+    use fetchwell_ranking::relational::tables::KeyStart;
+
     use super::*;
+
+    /// Keys are read from their index, without the records.
+    #[test]
+    fn keys_are_read_in_their_order() {
+        let sqlite = Connection::open_in_memory().unwrap();
+        sqlite.execute_batch(include_str!("../schema.sql")).unwrap();
+        let starts = [true, false].map(|is_inclusive| Some(KeyStart { key: "k", is_inclusive }));
+        for direction in [Direction::Ascending, Direction::Descending] {
+            for after in starts.into_iter().chain([None]) {
+                let sql = keys_sql(&KeyScan { stream: 1, direction, after });
+                let sql = format!("EXPLAIN QUERY PLAN {sql}");
+                let mut statement = sqlite.prepare(&sql).unwrap();
+                let plan: Vec<String> =
+                    statement.query_map((1, "k"), |row| row.get(3)).unwrap().map(Result::unwrap).collect();
+                assert_eq!(plan.len(), 1, "{sql}: {plan:?}");
+                assert!(
+                    plan[0].starts_with("SEARCH records USING COVERING INDEX sqlite_autoindex"),
+                    "{plan:?}"
+                );
+            }
+        }
+    }
 
     /// Checks the query plans, because a store of a million records is too large for a test: no plan may scan all
     /// records.

@@ -1,8 +1,9 @@
 //! Measured values of the groups of a segment.
 //!
-//! Numbers are added up exactly as whole numbers of billionths; of numbers and timestamps, only the least and the greatest are
+//! Numbers are added up exactly as whole numbers of billionths; of numbers and times, only the least and the greatest are
 //! kept for a minimum or maximum. Every other value is counted, and added once with its number of records.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use fetchwell_core::record::Decimal;
@@ -10,8 +11,9 @@ use fetchwell_source::Metric;
 use fetchwell_source::accumulator::{Accumulator, fingerprint};
 use serde_json::Value;
 
-use super::super::columns::time::{TimeForm, decode};
+use super::super::columns::time::{TimeOrder, order};
 use super::super::columns::{Cell, ColumnError};
+use super::super::interrupt::Interrupt;
 
 /// Maximum number of different values that are counted, each with some hundred bytes. More are read as JSON.
 const MAX_VALUES: usize = 20_000;
@@ -48,11 +50,40 @@ pub(super) struct GroupMeasure {
     numbers: u64,
     whole: Option<(i64, i64)>,
     part: Option<(f64, f64)>,
-    /// Least and greatest timestamp of each form, with the number of timestamps.
-    times: [Option<(i64, i64, u64)>; 2],
+    times: Option<TimeRange>,
     values: Vec<(Value, u64)>,
     /// Hashes of distinct texts.
     fingerprints: Vec<u64>,
+}
+
+/// Least and greatest of some times.
+#[derive(Debug, Clone, Copy)]
+struct TimeRange {
+    least: TimeCell,
+    greatest: TimeCell,
+    count: u64,
+}
+
+/// Time with its place among others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TimeCell {
+    place: TimeOrder,
+    number: i64,
+}
+
+impl TimeCell {
+    fn new(number: i64) -> Self {
+        Self { place: order(number), number }
+    }
+
+    /// Replaces the time by another one whose place is as `wanted`. Of times at one place, the first one as text is shown.
+    fn replace_by(&mut self, other: Self, wanted: Ordering) {
+        let ordering = other.place.cmp(&self.place);
+        let text = |cell: Self| Cell::Time(cell.number).value(|_| None).map(|value| value.to_string());
+        if ordering == wanted || ordering.is_eq() && other != *self && text(other) < text(*self) {
+            *self = other;
+        }
+    }
 }
 
 impl Measures {
@@ -91,11 +122,13 @@ impl Measures {
         self.others.len() + self.texts.len() > max
     }
 
-    /// Returns the measured values of `count` slots. `read` passes the texts of ordinals.
+    /// Returns the measured values of `count` slots. `read` passes the texts of ordinals, which are sorted and
+    /// different.
     pub(super) fn into_groups(
         mut self,
         count: usize,
-        read: impl FnOnce(Vec<u32>, &mut dyn FnMut(u32, &str)) -> Result<(), ColumnError>,
+        interrupt: &Interrupt,
+        read: impl FnOnce(&[u32], &mut dyn FnMut(u32, &str)) -> Result<(), ColumnError>,
     ) -> Result<Vec<GroupMeasure>, ColumnError> {
         self.groups.resize_with(count, GroupMeasure::default);
         let is_distinct = self.metric == Metric::CountDistinct;
@@ -103,9 +136,12 @@ impl Measures {
             Cell::Text(ordinal) => Some(*ordinal),
             _ => None,
         });
-        let ordinals = self.texts.iter().map(|(_, ordinal)| *ordinal).chain(counted).collect();
+        let ordinals = self.texts.iter().map(|(_, ordinal)| *ordinal).chain(counted);
+        let mut ordinals: Vec<u32> = ordinals.collect();
+        ordinals.sort_unstable();
+        ordinals.dedup();
         let (mut texts, mut fingerprints) = (HashMap::new(), HashMap::new());
-        read(ordinals, &mut |ordinal, text| {
+        read(&ordinals, &mut |ordinal, text| {
             if is_distinct {
                 fingerprints.extend(fingerprint(&Value::from(text)).map(|hash| (ordinal, hash)));
             } else {
@@ -113,12 +149,14 @@ impl Measures {
             }
         })?;
         for (slot, ordinal) in self.texts {
+            interrupt.check()?;
             let group = usize::try_from(slot).ok().and_then(|at| self.groups.get_mut(at));
             if let (Some(group), Some(hash)) = (group, fingerprints.get(&ordinal)) {
                 group.fingerprints.push(*hash);
             }
         }
         for ((slot, ..), (cell, times)) in self.others {
+            interrupt.check()?;
             let value = cell.value(|ordinal| texts.get(&ordinal).map(String::as_str));
             let group = usize::try_from(slot).ok().and_then(|at| self.groups.get_mut(at));
             if let (Some(group), Some(value)) = (group, value) {
@@ -143,7 +181,7 @@ impl GroupMeasure {
         true
     }
 
-    /// Extends the range of values. Returns false for a value that is not a number or a timestamp.
+    /// Extends the range of values. Returns false for a value that is not a number or a time.
     fn extend(&mut self, cell: Cell) -> bool {
         match cell {
             Cell::Whole(number) => {
@@ -155,14 +193,12 @@ impl GroupMeasure {
                 self.part = Some((least.min(number), greatest.max(number)));
             }
             Cell::Time(number) => {
-                let form = match decode(number).1 {
-                    TimeForm::Seconds => 0,
-                    TimeForm::Millis => 1,
-                    TimeForm::Date => return false,
-                };
-                let Some(times) = self.times.get_mut(form) else { return false };
-                let (least, greatest, count) = times.unwrap_or((number, number, 0));
-                *times = Some((least.min(number), greatest.max(number), count + 1));
+                let time = TimeCell::new(number);
+                let range = TimeRange { least: time, greatest: time, count: 0 };
+                let range = self.times.get_or_insert(range);
+                range.least.replace_by(time, Ordering::Less);
+                range.greatest.replace_by(time, Ordering::Greater);
+                range.count += 1;
             }
             _ => return false,
         }
@@ -185,10 +221,10 @@ impl GroupMeasure {
         for cell in [wholes, parts].into_iter().flatten().flatten() {
             accumulator.add_times(cell.value(|_| None).as_ref(), 1);
         }
-        for (least, greatest, count) in self.times.iter().flatten() {
-            accumulator.add_times(Cell::Time(*greatest).value(|_| None).as_ref(), 1);
+        if let Some(TimeRange { least, greatest, count }) = &self.times {
+            accumulator.add_times(Cell::Time(greatest.number).value(|_| None).as_ref(), 1);
             if *count > 1 {
-                accumulator.add_times(Cell::Time(*least).value(|_| None).as_ref(), count - 1);
+                accumulator.add_times(Cell::Time(least.number).value(|_| None).as_ref(), count - 1);
             }
         }
         for (value, times) in &self.values {
@@ -224,7 +260,19 @@ fn billionths(number: f64) -> Option<i128> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::super::interrupt::InterruptOnDrop;
     use super::*;
+
+    #[test]
+    fn cancelled_call_reads_no_values() {
+        for metric in [Metric::CountDistinct, Metric::Max] {
+            let (interrupt, mut measures) = (Interrupt::default(), Measures::new(metric));
+            measures.add(0, Cell::Text(1));
+            drop(InterruptOnDrop(interrupt.clone()));
+            let groups = measures.into_groups(1, &interrupt, |_, _| Ok(()));
+            assert!(matches!(groups, Err(ColumnError::Source(_))), "{metric:?}");
+        }
+    }
 
     proptest! {
         #[test]

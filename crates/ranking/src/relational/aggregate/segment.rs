@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use fetchwell_source::Metric;
 
 use super::super::columns::filter::matching;
-use super::super::columns::{BLOCK, Cell, CellBlock, ColumnError, ColumnSegment};
+use super::super::columns::{BLOCK, Cell, CellBlock, ColumnError, ColumnSegment, each_text};
 use super::super::interrupt::Interrupt;
 use super::super::predicate::Predicate;
 use super::measure::{GroupMeasure, Measures};
@@ -140,13 +140,14 @@ pub(super) fn read_totals(
     }
     let matching = docs.len() as u64;
     let pairs = pairs.pairs;
-    let first_texts = texts(segment, query.grouped.map(|(field, _)| field), firsts.ordinals())?;
-    let second_texts = texts(segment, query.second, seconds.ordinals())?;
-    let measures = measures.into_groups(records.len(), |ordinals, each| {
-        query.measured.map_or(Ok(()), |field| each_text(segment, field, ordinals, each))
+    let first_texts = texts(segment, query.grouped.map(|(field, _)| field), firsts.ordinals(), interrupt)?;
+    let second_texts = texts(segment, query.second, seconds.ordinals(), interrupt)?;
+    let measured = query.measured.unwrap_or_default();
+    let measures = measures.into_groups(records.len(), interrupt, |ordinals, each| {
+        each_text(segment, measured, ordinals, interrupt, each)
     })?;
-    let firsts = firsts.into_groups(&first_texts);
-    let seconds = seconds.into_groups(&second_texts);
+    let firsts = firsts.into_groups(&first_texts, interrupt)?;
+    let seconds = seconds.into_groups(&second_texts, interrupt)?;
     let keys = |slot: usize| {
         let (first, second) = match (query.grouped, query.second) {
             (Some(_), Some(_)) => {
@@ -182,24 +183,15 @@ fn count_in(records: &mut Vec<u64>, slot: u32) {
 fn texts(
     segment: &dyn ColumnSegment,
     field: Option<usize>,
-    ordinals: Vec<u32>,
+    mut ordinals: Vec<u32>,
+    interrupt: &Interrupt,
 ) -> Result<HashMap<u32, String>, ColumnError> {
     let mut texts = HashMap::new();
     let Some(field) = field else { return Ok(texts) };
-    each_text(segment, field, ordinals, &mut |ordinal, text| {
+    ordinals.sort_unstable();
+    ordinals.dedup();
+    each_text(segment, field, &ordinals, interrupt, |ordinal, text| {
         texts.insert(ordinal, text.to_owned());
     })?;
     Ok(texts)
-}
-
-/// Passes the texts of ordinals of a field.
-fn each_text(
-    segment: &dyn ColumnSegment,
-    field: usize,
-    mut ordinals: Vec<u32>,
-    each: &mut dyn FnMut(u32, &str),
-) -> Result<(), ColumnError> {
-    ordinals.sort_unstable();
-    ordinals.dedup();
-    segment.texts(field, &ordinals, each)
 }

@@ -4,10 +4,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use fetchwell_source::SourceError;
 use serde_json::Value;
 
-use super::super::columns::time::{TimeForm, decode};
+use super::super::columns::time::{date, millis};
 use super::super::columns::{Cell, CellBlock};
+use super::super::interrupt::Interrupt;
 use super::group_key::GroupKey;
 use super::time_bucket::{TimeBucket, TimeBuckets};
 
@@ -78,9 +80,10 @@ impl<'a> Slots<'a> {
     pub(super) fn slot(&mut self, cell: Cell, block: &CellBlock) -> u32 {
         match (cell, self.buckets) {
             (Cell::Text(ordinal), _) => self.text_slot(ordinal),
-            (Cell::Time(number), Some(buckets)) => match decode(number) {
-                (_, TimeForm::Date) => self.value_slot(cell),
-                (millis, TimeForm::Seconds | TimeForm::Millis) => self.time_slot(cell, millis, buckets),
+            (Cell::Time(number), Some(buckets)) => match millis(number) {
+                Some(millis) => self.time_slot(cell, millis, buckets),
+                // A time without a zone is in the bucket of its date.
+                None => self.value_slot(Cell::Time(date(number))),
             },
             (Cell::List(_), Some(_)) => self.value_slot(Cell::Missing),
             (Cell::List(list), None) => {
@@ -161,7 +164,11 @@ impl<'a> Slots<'a> {
     }
 
     /// Returns the keys of each slot. `texts` has the texts of all ordinals.
-    pub(super) fn into_groups(self, texts: &HashMap<u32, String>) -> Vec<SlotGroups> {
+    pub(super) fn into_groups(
+        self,
+        texts: &HashMap<u32, String>,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<SlotGroups>, SourceError> {
         let text_of = |ordinal: u32| texts.get(&ordinal).map(String::as_str);
         let buckets = self.buckets;
         let groups = |key: SlotKey| match key {
@@ -175,7 +182,8 @@ impl<'a> Slots<'a> {
                 (Some(value), None) => GroupKey::all_of(&value),
             },
         };
-        self.keys.into_iter().map(groups).collect()
+        let keys = self.keys.into_iter();
+        keys.map(|key| interrupt.check().map(|()| groups(key))).collect()
     }
 }
 

@@ -5,14 +5,15 @@
 
 use std::collections::HashMap;
 
-use fetchwell_core::record::parse_timestamp;
+use fetchwell_core::record::{parse_timestamp, start_of_day};
+use fetchwell_source::RangeOperator;
 use fetchwell_source::manifest::kinds::{is_day, is_time};
 use serde_json::Value;
 
 use super::super::interrupt::Interrupt;
-use super::super::predicate::{Comparand, ParsedTest, Predicate};
-use super::time::{self, TimeForm};
-use super::{Cell, CellBlock, ColumnError, ColumnSegment, each_block};
+use super::super::predicate::{Comparand, ParsedTest, Predicate, accepts};
+use super::time::{self, TimeOrder};
+use super::{Cell, CellBlock, ColumnError, ColumnSegment, each_block, each_text};
 
 /// Returns the records of a segment that pass a filter.
 pub(crate) fn matching(
@@ -37,8 +38,21 @@ pub(crate) fn matching(
     Ok(docs)
 }
 
-/// Milliseconds from the first to the last of a span.
-type Span = (i64, i64);
+/// First and last of the times that pass a test.
+type Span = (TimeOrder, TimeOrder);
+
+/// Test of times by their numbers.
+#[derive(Debug)]
+enum TimeTest {
+    /// Timestamps in some spans, and other times with some numbers.
+    Equal { spans: Vec<Span>, numbers: Vec<i64> },
+    /// All times by their order relative to a bound.
+    Range(RangeOperator, TimeOrder),
+    /// Timestamps in a span, while other times are compared as text.
+    TimestampRange(Option<Span>),
+    /// All times are compared as text.
+    Text,
+}
 
 /// Test of a condition, with the results for the texts of a segment.
 #[derive(Debug)]
@@ -46,10 +60,9 @@ struct CellTest<'a> {
     test: &'a ParsedTest,
     /// Result of each text of the segment, as bits by its ordinal.
     texts: Vec<u64>,
-    /// Spans of the timestamps that pass; `None` if each is compared as text.
-    spans: Option<Vec<Span>>,
-    /// Results for dates, and for timestamps that are compared as text.
-    dates: HashMap<i64, bool>,
+    times: TimeTest,
+    /// Results for times that are compared as text.
+    time_texts: HashMap<i64, bool>,
     passes_missing: bool,
     passes_empty: bool,
     passes_object: bool,
@@ -72,8 +85,8 @@ impl<'a> CellTest<'a> {
         Ok(Self {
             test,
             texts,
-            spans: passing_spans(test),
-            dates: HashMap::new(),
+            times: TimeTest::new(test),
+            time_texts: HashMap::new(),
             passes_missing: passes(Cell::Missing),
             passes_empty: passes(Cell::Empty),
             passes_object: passes(Cell::Object),
@@ -103,15 +116,21 @@ impl<'a> CellTest<'a> {
     }
 
     fn passes_time(&mut self, number: i64) -> bool {
-        match (time::decode(number), &self.spans) {
-            ((millis, TimeForm::Seconds | TimeForm::Millis), Some(spans)) => {
-                spans.iter().any(|(first, last)| (*first..=*last).contains(&millis))
+        let is_inside = |place: TimeOrder, (first, last): &Span| (*first..=*last).contains(&place);
+        let place = time::order(number);
+        match &self.times {
+            TimeTest::Range(operator, bound) => return accepts(*operator, place.cmp(bound)),
+            TimeTest::Equal { spans, .. } if place.is_timestamp() => {
+                return spans.iter().any(|span| is_inside(place, span));
             }
-            _ => {
-                let test = self.test;
-                *self.dates.entry(number).or_insert_with(|| test.passes(Some(&time::value(number))))
+            TimeTest::Equal { numbers, .. } => return numbers.contains(&number),
+            TimeTest::TimestampRange(span) if place.is_timestamp() => {
+                return span.as_ref().is_some_and(|span| is_inside(place, span));
             }
+            TimeTest::TimestampRange(_) | TimeTest::Text => {}
         }
+        let test = self.test;
+        *self.time_texts.entry(number).or_insert_with(|| test.passes(Some(&time::value(number))))
     }
 }
 
@@ -149,7 +168,7 @@ fn passing_texts(
         used_texts(segment, field, docs, interrupt)?
     };
     let mut value = Value::String(String::new());
-    segment.texts(field, &ordinals, &mut |ordinal, text| {
+    each_text(segment, field, &ordinals, interrupt, |ordinal, text| {
         if let Value::String(held) = &mut value {
             held.clear();
             held.push_str(text);
@@ -197,39 +216,67 @@ pub(in super::super) fn used_texts(
     Ok(ordinals)
 }
 
-/// Returns the spans of the timestamps that pass a test; `None` if the test compares them as text.
-fn passing_spans(test: &ParsedTest) -> Option<Vec<Span>> {
-    match test {
-        ParsedTest::Equal(wanted) => Some(wanted.iter().filter_map(equal_span).collect()),
-        ParsedTest::Range(..) => Some(range_span(test).into_iter().collect()),
-        ParsedTest::Contains(_) | ParsedTest::Prefix(_) | ParsedTest::Exists(_) => None,
+impl TimeTest {
+    fn new(test: &ParsedTest) -> Self {
+        match test {
+            ParsedTest::Equal(wanted) => Self::Equal {
+                spans: wanted.iter().filter_map(equal_span).collect(),
+                numbers: wanted.iter().filter_map(equal_number).collect(),
+            },
+            ParsedTest::Range(operator, Comparand::Text(bound)) => match TimeOrder::of_text(&bound.ordered) {
+                Some(bound) => Self::Range(*operator, bound),
+                None => Self::TimestampRange(range_span(test)),
+            },
+            ParsedTest::Range(..) => Self::TimestampRange(range_span(test)),
+            ParsedTest::Contains(_) | ParsedTest::Prefix(_) | ParsedTest::Exists(_) => Self::Text,
+        }
     }
 }
 
 /// Returns the span of the timestamps that equal a value: those of a day, or one.
 fn equal_span(wanted: &Comparand) -> Option<Span> {
     let Comparand::Text(wanted) = wanted else { return None };
-    if is_day(&wanted.text) {
-        let (first, _) = time::decode(time::encode(&wanted.text)?);
-        return Some((first, first + time::DAY - 1));
+    if !is_day(&wanted.text) {
+        return parse_timestamp(&wanted.text)
+            .and_then(|_| TimeOrder::of_text(&wanted.text))
+            .map(|at| (at, at));
     }
-    let wanted = parse_timestamp(&wanted.text)?;
-    (wanted.as_nanosecond() % 1_000_000 == 0).then(|| (wanted.as_millisecond(), wanted.as_millisecond()))
+    let first = start_of_day(&wanted.text)?.as_second();
+    Some((TimeOrder::of_timestamp(first, 0), TimeOrder::of_timestamp(first + time::DAY - 1, time::NANOS - 1)))
+}
+
+/// Returns the number of the date, or of the time without a zone, that equals a value.
+fn equal_number(wanted: &Comparand) -> Option<i64> {
+    let Comparand::Text(wanted) = wanted else { return None };
+    time::encode(&wanted.text)
 }
 
 /// Returns the span of the timestamps that are in a range. Times are compared in their order, so all that pass follow each other
 /// at one end: its bound is found by bisection.
 fn range_span(test: &ParsedTest) -> Option<Span> {
-    let passes = |millis: i64| test.passes(Some(&time::value(time::number(millis, TimeForm::Millis))));
-    let (passes_first, passes_last) = (passes(time::FIRST), passes(time::LAST));
+    let second = i128::from(time::NANOS);
+    let parts = |at: i128| {
+        let part = |number: i128| i64::try_from(number).unwrap_or_default();
+        (part(at.div_euclid(second)), part(at.rem_euclid(second)))
+    };
+    let passes = |at: i128| {
+        let (seconds, nanos) = parts(at);
+        test.passes(Some(&time::timestamp(seconds, nanos)))
+    };
+    let span = |first: i128, last: i128| {
+        let [first, last] = [first, last].map(parts);
+        (TimeOrder::of_timestamp(first.0, first.1), TimeOrder::of_timestamp(last.0, last.1))
+    };
+    let (first, last) = (i128::from(time::FIRST) * second, i128::from(time::LAST + 1) * second - 1);
+    let (passes_first, passes_last) = (passes(first), passes(last));
     if passes_first == passes_last {
-        return passes_first.then_some((time::FIRST, time::LAST));
+        return passes_first.then(|| span(first, last));
     }
     // Invariant: `low` has the result of the first time, `high` that of the last one.
-    let (mut low, mut high) = (time::FIRST, time::LAST);
+    let (mut low, mut high) = (first, last);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if passes(middle) == passes_first { low = middle } else { high = middle }
     }
-    Some(if passes_first { (time::FIRST, low) } else { (high, time::LAST) })
+    Some(if passes_first { span(first, low) } else { span(high, last) })
 }

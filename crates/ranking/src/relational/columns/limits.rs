@@ -8,6 +8,10 @@ pub const MIN_RECORDS: i64 = 2_000;
 /// Maximum number of records that changed since the columns were built.
 pub const MAX_CHANGED: usize = 20_000;
 
+/// Maximum number of records whose keys are looked up one by one. The first ones of more records are found in the order of the
+/// stream or of its keys.
+pub const MAX_LOOKUPS: usize = 20_000;
+
 /// Number of records that are read as JSON in any case before all records are.
 const MIN_REST: usize = 1_000;
 

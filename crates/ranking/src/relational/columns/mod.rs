@@ -10,19 +10,21 @@
 //! * `limits`: the streams whose columns are read
 //! * `filter`: evaluation of filters
 //! * `order`: first records of an order by a field
+//! * `row_set`: sets of row ids
 
 mod cell;
 pub(crate) mod filter;
 mod layout;
 mod limits;
 pub(super) mod order;
+pub(super) mod row_set;
 pub(super) mod time;
 
 use fetchwell_source::SourceError;
 
 pub use self::cell::{Cell, CellBlock};
 pub use self::layout::{ColumnPath, ColumnPlan, ColumnValue, MAX_COLUMNS, RecordColumns, Shape};
-pub use self::limits::{MAX_CHANGED, MIN_RECORDS};
+pub use self::limits::{MAX_CHANGED, MAX_LOOKUPS, MIN_RECORDS};
 
 use super::interrupt::Interrupt;
 
@@ -114,6 +116,8 @@ pub struct ColumnarStream<'a> {
     pub segments: Vec<Box<dyn ColumnSegment + 'a>>,
     /// Row ids of the records that are read as JSON. Some of them may be of other streams or deleted.
     pub rest: Vec<i64>,
+    /// Maximum number of records whose keys are looked up one by one, usually [`MAX_LOOKUPS`].
+    pub max_lookups: usize,
 }
 
 impl ColumnarStream<'_> {
@@ -150,6 +154,21 @@ pub(crate) fn each_block(
         interrupt.check()?;
         segment.read(field, docs, &mut block)?;
         each(docs, &block)?;
+    }
+    Ok(())
+}
+
+/// Passes the texts of ordinals of a field, which are sorted and different, in their order.
+pub(crate) fn each_text(
+    segment: &dyn ColumnSegment,
+    field: usize,
+    ordinals: &[u32],
+    interrupt: &Interrupt,
+    mut each: impl FnMut(u32, &str),
+) -> Result<(), ColumnError> {
+    for ordinals in ordinals.chunks(BLOCK) {
+        interrupt.check()?;
+        segment.texts(field, ordinals, &mut each)?;
     }
     Ok(())
 }

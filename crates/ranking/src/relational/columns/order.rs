@@ -1,19 +1,17 @@
 //! First records of an order by a field, from its column.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use fetchwell_core::record::{SortValue, parse_timestamp};
+use fetchwell_core::record::SortValue;
 use fetchwell_source::Direction;
 use serde_json::Value;
 
 use super::super::interrupt::Interrupt;
 use super::super::predicate::Predicate;
 use super::filter::{matching, used_texts};
-use super::time::{TimeForm, decode};
-use super::{Cell, CellBlock, ColumnError, ColumnSegment, each_block};
-
-/// Maximum number of records of which the keys are compared. More records with one value are ordered without columns.
-pub(in super::super) const MAX_CANDIDATES: usize = 20_000;
+use super::time::{self, TimeOrder};
+use super::{Cell, CellBlock, ColumnError, ColumnSegment, each_block, each_text};
 
 /// Maximum number of different texts that are compared in memory.
 const MAX_TEXTS: usize = 100_000;
@@ -32,62 +30,84 @@ pub(in super::super) struct ColumnOrder<'a> {
     pub(in super::super) value_of: &'a dyn Fn(Option<&Value>) -> SortValue,
 }
 
-/// Record that may be one of the first.
+/// Records that may be among the first, by the values that order them.
+#[derive(Debug)]
+pub(in super::super) struct Candidates {
+    /// Row ids of the records with the value of the one before the first: their keys decide.
+    pub(in super::super) ties: Vec<i64>,
+    /// Records behind it, fewer than wanted.
+    pub(in super::super) leading: Vec<Candidate>,
+    /// Value behind those of `leading`, with the row ids of the records that have it: their keys decide.
+    pub(in super::super) last: Option<(SortValue, Vec<i64>)>,
+}
+
+/// Record with the value that orders it.
 #[derive(Debug)]
 pub(in super::super) struct Candidate {
     pub(in super::super) value: SortValue,
     pub(in super::super) row: i64,
 }
 
-/// Records of all segments that may be among the first.
-struct Candidates<'a> {
+/// Order of a record relative to the value of the one before the first, and to the last value so far.
+#[derive(Debug, Clone, Copy)]
+struct Comparison {
+    to_after: Option<Ordering>,
+    to_last: Option<Ordering>,
+}
+
+/// Numbers of records by their segments.
+type SegmentDocs = Vec<Vec<u32>>;
+
+/// Candidates that are being chosen from all records.
+struct Choice<'a> {
     order: &'a ColumnOrder<'a>,
-    /// Records with the value of the one before the first: their keys decide.
-    ties: Vec<(SortValue, usize, u32)>,
-    /// Records behind it, each with its segment and number.
-    kept: Vec<(SortValue, usize, u32)>,
-    /// Number of records at which those that are not among the first are dropped.
-    full: usize,
-    /// Value of the last one of the first records so far.
+    /// Records with the value of the one before the first.
+    ties: SegmentDocs,
+    /// Records behind it and before `last`, each with its segment and number.
+    leading: Vec<(SortValue, usize, u32)>,
+    /// Value of the last one of the first records so far, with the records that have it.
     last: Option<SortValue>,
-    /// Millisecond of `last`, and of `after`, if they are timestamps.
-    last_millis: Option<i64>,
-    after_millis: Option<i64>,
+    last_ties: SegmentDocs,
+    /// Places of `last`, and of the value before the first, if they are times.
+    last_time: Option<TimeOrder>,
+    after_time: Option<TimeOrder>,
 }
 
 impl ColumnOrder<'_> {
-    /// Returns all records that may be among the first ones, in no order; `None` if there are too many of them.
+    /// Returns the records that may be among the first ones; `None` if too many texts are to be compared.
     pub(in super::super) fn candidates(
         &self,
         segments: &[Box<dyn ColumnSegment + '_>],
         interrupt: &Interrupt,
-    ) -> Result<Option<Vec<Candidate>>, ColumnError> {
-        let mut candidates = Candidates {
+    ) -> Result<Option<Candidates>, ColumnError> {
+        let mut choice = Choice {
             order: self,
-            ties: Vec::new(),
-            kept: Vec::new(),
-            full: 4 * self.wanted.max(64),
+            ties: vec![Vec::new(); segments.len()],
+            leading: Vec::new(),
             last: None,
-            last_millis: None,
-            after_millis: self.after.filter(|after| self.is_value(after)).and_then(millis_of),
+            last_ties: vec![Vec::new(); segments.len()],
+            last_time: None,
+            after_time: self.after.filter(|after| self.is_value(after)).and_then(time_of),
         };
         for (at, segment) in segments.iter().enumerate() {
-            if !candidates.add_segment(at, segment.as_ref(), interrupt)? {
+            if !choice.add_segment(at, segment.as_ref(), interrupt)? {
                 return Ok(None);
             }
         }
-        let mut found = Vec::new();
+        choice.drop_others();
+        let mut leading = Vec::new();
         for (at, segment) in segments.iter().enumerate() {
-            let ours =
-                candidates.ties.iter().chain(&candidates.kept).filter(|(_, segment, _)| *segment == at);
+            let ours = choice.leading.iter().filter(|(_, segment, _)| *segment == at);
             let (values, docs): (Vec<&SortValue>, Vec<u32>) =
                 ours.map(|(value, _, doc)| (value, *doc)).unzip();
             let mut rows = Vec::new();
             segment.rows(&docs, &mut rows)?;
             let both = values.into_iter().zip(rows);
-            found.extend(both.map(|(value, row)| Candidate { value: value.clone(), row }));
+            leading.extend(both.map(|(value, row)| Candidate { value: value.clone(), row }));
         }
-        Ok(Some(found))
+        let ties = rows_of(segments, choice.ties)?;
+        let last = rows_of(segments, choice.last_ties)?;
+        Ok(Some(Candidates { ties, leading, last: choice.last.map(|value| (value, last)) }))
     }
 
     /// Returns true if records have such a value in this order. The record before the first may be of a stream where the field
@@ -98,7 +118,7 @@ impl ColumnOrder<'_> {
     }
 
     /// Compares two values in the direction of the order.
-    fn compare(&self, a: &SortValue, b: &SortValue) -> std::cmp::Ordering {
+    fn compare(&self, a: &SortValue, b: &SortValue) -> Ordering {
         match self.direction {
             Direction::Ascending => a.cmp(b),
             Direction::Descending => b.cmp(a),
@@ -106,8 +126,8 @@ impl ColumnOrder<'_> {
     }
 }
 
-impl Candidates<'_> {
-    /// Adds the records of a segment. Returns false if there are too many.
+impl Choice<'_> {
+    /// Adds the records of a segment. Returns false if there are too many texts.
     fn add_segment(
         &mut self,
         at: usize,
@@ -122,21 +142,21 @@ impl Candidates<'_> {
             if ordinals.len() > MAX_TEXTS {
                 return Ok(false);
             }
-            segment.texts(field, &ordinals, &mut |ordinal, text| {
+            each_text(segment, field, &ordinals, interrupt, |ordinal, text| {
                 texts.insert(ordinal, value_of(Some(&Value::from(text))));
             })?;
         }
-        let mut has_room = true;
+        let mut is_known = true;
         each_block(segment, field, &docs, interrupt, |docs, block| {
             for (doc, cell) in docs.iter().zip(&block.cells) {
-                has_room = has_room && self.add(at, *doc, *cell, block, &texts);
+                is_known = is_known && self.add(at, *doc, *cell, block, &texts);
             }
             Ok(())
         })?;
-        Ok(has_room)
+        Ok(is_known)
     }
 
-    /// Adds a record. Returns false if there are too many.
+    /// Adds a record. Returns false if its text is not known.
     fn add(
         &mut self,
         segment: usize,
@@ -145,7 +165,8 @@ impl Candidates<'_> {
         block: &CellBlock,
         texts: &HashMap<u32, SortValue>,
     ) -> bool {
-        if self.is_outside(cell) {
+        let known = if let Cell::Time(number) = cell { self.compare_time(number) } else { None };
+        if known.is_some_and(|known| self.add_tied(known, segment, doc)) {
             return true;
         }
         #[expect(clippy::cast_precision_loss, reason = "all sort values are floating point numbers")]
@@ -159,56 +180,91 @@ impl Candidates<'_> {
             )))),
             cell => Some((self.order.value_of)(cell.value(|_| None).as_ref())),
         };
-        let known = if let Cell::Text(ordinal) = cell { texts.get(&ordinal) } else { None };
-        let Some(value) = made.as_ref().or(known) else { return false };
-        match self.order.after.map(|after| self.order.compare(value, after)) {
-            Some(std::cmp::Ordering::Less) => return true,
-            Some(std::cmp::Ordering::Equal) => {
-                self.ties.push((value.clone(), segment, doc));
-                return self.ties.len() <= MAX_CANDIDATES;
+        let text = if let Cell::Text(ordinal) = cell { texts.get(&ordinal) } else { None };
+        let Some(value) = made.as_ref().or(text) else { return false };
+        if known.is_none() {
+            let compare = |other: &SortValue| self.order.compare(value, other);
+            let (to_after, to_last) = (self.order.after.map(compare), self.last.as_ref().map(compare));
+            if self.add_tied(Comparison { to_after, to_last }, segment, doc) {
+                return true;
             }
-            Some(std::cmp::Ordering::Greater) | None => {}
         }
-        if self.last.as_ref().is_some_and(|last| self.order.compare(value, last).is_gt()) {
-            return true;
+        self.leading.push((value.clone(), segment, doc));
+        if self.leading.len() >= 4 * self.order.wanted.max(64) {
+            self.drop_others();
         }
-        self.kept.push((value.clone(), segment, doc));
-        self.kept.len() < self.full || self.drop_others()
+        true
     }
 
-    /// Returns true for a timestamp that is before the first or behind the last record.
-    fn is_outside(&self, cell: Cell) -> bool {
-        let Cell::Time(number) = cell else { return false };
-        let (millis, form) = decode(number);
-        if form == TimeForm::Date {
-            return false;
+    /// Adds a record that has the value before the first or the last one. Returns true for such a record, and for one that is not
+    /// between them.
+    fn add_tied(&mut self, comparison: Comparison, segment: usize, doc: u32) -> bool {
+        match (comparison.to_after, comparison.to_last) {
+            (Some(Ordering::Equal), _) => push(&mut self.ties, segment, doc),
+            (Some(Ordering::Less), _) | (_, Some(Ordering::Greater)) => {}
+            (_, Some(Ordering::Equal)) => push(&mut self.last_ties, segment, doc),
+            (_, Some(Ordering::Less) | None) => return false,
         }
-        let is_beyond = |a: i64, b: i64| match self.order.direction {
-            Direction::Ascending => a > b,
-            Direction::Descending => a < b,
+        true
+    }
+
+    /// Returns the order of a time relative to the value before the first, and to the last one; `None` if they are to be compared as
+    /// values.
+    fn compare_time(&self, number: i64) -> Option<Comparison> {
+        let place = time::order(number);
+        let compare = |other: TimeOrder| match self.order.direction {
+            Direction::Ascending => place.cmp(&other),
+            Direction::Descending => other.cmp(&place),
         };
-        self.last_millis.is_some_and(|last| is_beyond(millis, last))
-            || self.after_millis.is_some_and(|after| is_beyond(after, millis))
+        if self.order.after.is_some() != self.after_time.is_some()
+            || self.last.is_some() != self.last_time.is_some()
+        {
+            return None;
+        }
+        Some(Comparison { to_after: self.after_time.map(compare), to_last: self.last_time.map(compare) })
     }
 
-    /// Drops the records that are not among the first ones. Returns false if too many have the value of the last one.
-    fn drop_others(&mut self) -> bool {
-        let order = self.order;
+    /// Drops the records that are not among the first ones, whatever their keys.
+    fn drop_others(&mut self) {
+        let (order, at) = (self.order, self.order.wanted.saturating_sub(1));
+        if self.leading.len() <= at {
+            return;
+        }
         let compare =
             |(a, ..): &(SortValue, usize, u32), (b, ..): &(SortValue, usize, u32)| order.compare(a, b);
-        let (_, last, _) = self.kept.select_nth_unstable_by(order.wanted.saturating_sub(1), compare);
+        let (_, last, _) = self.leading.select_nth_unstable_by(at, compare);
         let last = last.0.clone();
-        self.kept.retain(|(value, ..)| order.compare(value, &last).is_le());
-        self.full = 2 * self.kept.len().max(2 * order.wanted.max(64));
-        self.last_millis = millis_of(&last);
+        // Records with the last value so far are behind the new one.
+        self.last_ties.iter_mut().for_each(Vec::clear);
+        let last_ties = &mut self.last_ties;
+        self.leading.retain(|(value, segment, doc)| {
+            let place = order.compare(value, &last);
+            if place.is_eq() {
+                push(last_ties, *segment, *doc);
+            }
+            place.is_lt()
+        });
+        self.last_time = time_of(&last);
         self.last = Some(last);
-        self.kept.len() <= MAX_CANDIDATES
     }
 }
 
-/// Returns the millisecond of a sort value that is a timestamp of whole milliseconds.
-fn millis_of(value: &SortValue) -> Option<i64> {
-    let SortValue::Text(text) = value else { return None };
-    let timestamp = parse_timestamp(text)?;
-    (timestamp.as_nanosecond() % 1_000_000 == 0).then(|| timestamp.as_millisecond())
+fn push(docs: &mut SegmentDocs, segment: usize, doc: u32) {
+    if let Some(docs) = docs.get_mut(segment) {
+        docs.push(doc);
+    }
+}
+
+/// Returns the row ids of records.
+fn rows_of(segments: &[Box<dyn ColumnSegment + '_>], docs: SegmentDocs) -> Result<Vec<i64>, ColumnError> {
+    let mut rows = Vec::new();
+    for (segment, docs) in segments.iter().zip(docs) {
+        segment.rows(&docs, &mut rows)?;
+    }
+    Ok(rows)
+}
+
+/// Returns the place of a sort value that is a time.
+fn time_of(value: &SortValue) -> Option<TimeOrder> {
+    if let SortValue::Text(text) = value { TimeOrder::of_text(text) } else { None }
 }

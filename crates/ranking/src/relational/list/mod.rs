@@ -3,8 +3,12 @@
 //! A page starts after a sort position and not at a row offset, so records added or deleted between two pages cause
 //! neither gaps nor duplicates.
 //!
-//! * `stream_scan`: the records of one stream that pass the filter and have the words, from columns or from JSON
+//! * `stream_scan`: the records of one stream that pass the filter and have the words
+//! * `from_columns`: the first of them from columns
+//! * `order`: the order of a list
 
+mod from_columns;
+mod order;
 mod stream_scan;
 
 use fetchwell_core::record::{Capability, Record, SortValue};
@@ -14,7 +18,8 @@ use fetchwell_source::{
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use self::stream_scan::{ListScan, compare_positions, sort_field};
+use self::order::{compare_positions, sort_field};
+use self::stream_scan::ListScan;
 use super::expand::expand;
 use super::interrupt::ReadBounds;
 use super::predicate::{check, missing_capability};

@@ -16,7 +16,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use fetchwell_core::saturate::saturated;
-use fetchwell_ranking::relational::columns::{ColumnPath, ColumnarStream, MAX_CHANGED, MIN_RECORDS};
+use fetchwell_ranking::relational::columns::{
+    ColumnPath, ColumnarStream, MAX_CHANGED, MAX_LOOKUPS, MIN_RECORDS,
+};
 use rusqlite::{Connection, OptionalExtension};
 
 use self::segment::{OpenedSegment, SegmentColumns, SegmentSelection};
@@ -36,18 +38,19 @@ pub(crate) struct IndexColumns<'a> {
     database: &'a Database,
     index: &'a CurrentIndex,
     min_records: i64,
+    max_lookups: usize,
 }
 
 impl<'a> IndexColumns<'a> {
     /// Creates the columns of a store with its index.
     pub(crate) fn new(database: &'a Database, index: &'a CurrentIndex) -> Self {
-        Self { database, index, min_records: MIN_RECORDS }
+        Self { database, index, min_records: MIN_RECORDS, max_lookups: MAX_LOOKUPS }
     }
 
-    /// Returns columns that are used for streams of any size.
+    /// Returns columns that are used for streams of any size, with a small limit of lookups.
     #[cfg(test)]
     pub(crate) fn of_all_streams(self) -> Self {
-        Self { min_records: 0, ..self }
+        Self { min_records: 0, max_lookups: 30, ..self }
     }
 }
 
@@ -89,7 +92,8 @@ impl OpenColumns for IndexColumns<'_> {
             words: with_words.as_ref(),
         };
         let mut records = changes.len();
-        let mut columns = ColumnarStream { segments: Vec::new(), rest: changes };
+        let max_lookups = self.max_lookups;
+        let mut columns = ColumnarStream { segments: Vec::new(), rest: changes, max_lookups };
         for segment in snapshot.searcher.segment_readers() {
             match SegmentColumns::open(segment, &selection) {
                 Ok(OpenedSegment { columns: opened, mut rest, count }) => {

@@ -256,7 +256,7 @@ impl CurrentIndex {
         if let Some(unverified) = view.take_unverified() {
             self.verify_in_background(unverified);
         }
-        let is_usable = !view.is_previous && view.is_verified(&self.shared.verified);
+        let is_usable = view.fields.has_field_columns() && view.is_verified(&self.shared.verified);
         let snapshot = is_usable.then(|| view.snapshot());
         state.view = Some(view);
         snapshot

@@ -1,0 +1,100 @@
+//! Order of the records of a list, and the first ones of it.
+
+use fetchwell_core::fit::characters;
+use fetchwell_core::record::{Capability, Numeric, SortValue};
+use fetchwell_source::{Direction, RecordsQuery};
+use serde_json::Value;
+
+use super::super::sort_position::SortPosition;
+use super::super::stream_row::StreamRow;
+
+/// Maximum number of bytes of a text that orders records. Texts that begin with the same bytes are ordered by key.
+const MAX_SORT_TEXT: usize = 200;
+
+/// Compares the positions of two records in the order of a list.
+pub(super) fn compare_positions(
+    direction: Direction,
+    a: &SortPosition,
+    b: &SortPosition,
+) -> std::cmp::Ordering {
+    let ascending = (&a.value, &a.key, a.stream).cmp(&(&b.value, &b.key, b.stream));
+    match direction {
+        Direction::Ascending => ascending,
+        Direction::Descending => ascending.reverse(),
+    }
+}
+
+/// Returns the field of an order that the table of records does not have: the field that the query names, unless it is
+/// the cursor field.
+pub(super) fn sort_field<'a>(query: &'a RecordsQuery, stream: &StreamRow) -> Option<&'a str> {
+    let cursor_field = stream.detail.cursor_field.as_deref().unwrap_or("emitted_at");
+    query.sort.as_deref().filter(|field| *field != cursor_field)
+}
+
+/// Returns the value that orders a record by a field of any type.
+pub(super) fn sort_value(value: Option<&Value>, is_number: bool) -> SortValue {
+    match value {
+        Some(value) if is_number => {
+            Numeric::from_value(value).map_or(SortValue::Missing, |number| SortValue::number(number.as_f64()))
+        }
+        Some(Value::String(text)) if text.len() > MAX_SORT_TEXT => {
+            SortValue::text(characters(text, 0, MAX_SORT_TEXT))
+        }
+        value => SortValue::from_value(value),
+    }
+}
+
+/// Returns true for a column of numbers. Its texts, such as `n/a`, have no place among the numbers.
+pub(super) fn is_number_field(stream: &StreamRow, field: &str) -> bool {
+    stream.detail.field(field).is_some_and(|field| field.capabilities.contains(&Capability::Sum))
+}
+
+/// Page that is read: the stream, the position before it, and the digest of the query.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageStart<'a> {
+    pub(super) stream: &'a StreamRow,
+    pub(super) after: Option<&'a SortPosition>,
+    pub(super) question: u64,
+}
+
+impl PageStart<'_> {
+    /// Returns the position of a record with a value.
+    pub(super) fn place(&self, value: SortValue, key: &str) -> SortPosition {
+        SortPosition { question: self.question, value, key: key.to_owned(), stream: self.stream.row }
+    }
+}
+
+/// First records of an order, of those that were added in any order.
+pub(super) struct FirstPlaces<'a> {
+    direction: Direction,
+    after: Option<&'a SortPosition>,
+    pub(super) wanted: usize,
+    places: Vec<SortPosition>,
+}
+
+impl<'a> FirstPlaces<'a> {
+    /// Creates the first records of a page, with one more than it takes.
+    pub(super) fn new(query: &RecordsQuery, after: Option<&'a SortPosition>) -> Self {
+        Self { direction: query.direction, after, wanted: query.limit + 1, places: Vec::new() }
+    }
+
+    /// Adds a record. Returns false for one that is not behind the position before the page.
+    pub(super) fn add(&mut self, place: SortPosition) -> bool {
+        let Self { direction, after, wanted, places } = self;
+        if after.is_some_and(|after| compare_positions(*direction, &place, after).is_le()) {
+            return false;
+        }
+        places.push(place);
+        if places.len() >= 4 * (*wanted).max(64) {
+            places.select_nth_unstable_by(*wanted, |a, b| compare_positions(*direction, a, b));
+            places.truncate(*wanted);
+        }
+        true
+    }
+
+    pub(super) fn finish(mut self) -> Vec<SortPosition> {
+        self.places.sort_unstable_by(|a, b| compare_positions(self.direction, a, b));
+        self.places.truncate(self.wanted);
+        self.places
+    }
+}
