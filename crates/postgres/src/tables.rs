@@ -43,25 +43,6 @@ impl<'a> PostgresTables<'a> {
         Self { columns, ..*self }
     }
 
-    pub(crate) fn query(&self, sql: &str, values: &Values<'_>) -> Result<Vec<Row>, SourceError> {
-        self.queries.query(sql, values)
-    }
-
-    /// Runs statements that have no values.
-    pub(crate) fn execute(&self, sql: &str) -> Result<(), SourceError> {
-        self.queries.execute(sql)
-    }
-
-    /// Passes the rows of a query to `each` in batches, until it returns false.
-    pub(crate) fn batches(
-        &self,
-        sql: &str,
-        values: &Values<'_>,
-        each: &mut dyn FnMut(&Row) -> Result<bool, SourceError>,
-    ) -> Result<(), SourceError> {
-        self.queries.batches(sql, values, each)
-    }
-
     /// Passes the text of a record to `each`. `column` is that of the length, before that of the text.
     pub(crate) fn with_text<Answer>(
         &self,
@@ -74,7 +55,7 @@ impl<'a> PostgresTables<'a> {
             return Ok(each(text(row, column + 1)));
         }
         let sql = "SELECT data FROM fetchwell.records WHERE stream = $1 AND key = $2";
-        let rows = self.query(sql, &[&key.stream, &key.key])?;
+        let rows = self.queries.query(sql, &[&key.stream, &key.key])?;
         Ok(each(rows.first().map(|row| text(row, 0)).unwrap_or_default()))
     }
 
@@ -86,7 +67,7 @@ impl<'a> PostgresTables<'a> {
         bounds: ReadBounds<'_>,
         each: EachRow<'_, SourceError>,
     ) -> Result<(), SourceError> {
-        self.batches(scan.sql, scan.values, &mut |row| {
+        self.queries.batches(scan.sql, scan.values, &mut |row| {
             bounds.interrupt.check()?;
             // The read exceeded its memory limit, so its result is discarded.
             if !bounds.allowance.has_room_for(usize::try_from(length(row, 2)).unwrap_or_default()) {

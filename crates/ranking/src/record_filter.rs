@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::lexical::terms::field_words;
 use crate::lexical::words::words;
-use crate::relational::columns::ColumnarStream;
 use crate::relational::columns::filter::matching;
+use crate::relational::columns::{ColumnarStream, in_columns};
 use crate::relational::field_reader::FieldReader;
 use crate::relational::interrupt::Interrupt;
 use crate::relational::predicate::{Predicate, check};
@@ -170,9 +170,11 @@ impl RecordFilter {
             for segment in &columns.segments {
                 let docs = matching(segment.as_ref(), &self.predicate, &Interrupt::default());
                 let mut rows = Vec::new();
-                match docs.and_then(|docs| segment.rows(&docs, &mut rows)) {
-                    Ok(()) => passing.rows.extend(rows),
-                    Err(_unreadable) => return Ok(None),
+                let read = in_columns(docs.and_then(|docs| segment.rows(&docs, &mut rows)));
+                // Nothing cancels the read of columns here.
+                match read.map_err(|_: SourceError| ()) {
+                    Ok(Some(())) => passing.rows.extend(rows),
+                    Ok(None) | Err(()) => return Ok(None),
                 }
             }
             passing.rest.extend(columns.rest);

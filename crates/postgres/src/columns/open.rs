@@ -6,6 +6,7 @@ use std::rc::Rc;
 use fetchwell_core::saturate::saturated;
 use fetchwell_ranking::relational::columns::{
     ColumnError, ColumnPath, ColumnSegment as _, ColumnarStream, MAX_CHANGED, MAX_LOOKUPS, MIN_RECORDS,
+    in_columns,
 };
 use fetchwell_source::SourceError;
 use tokio_postgres::Row;
@@ -67,14 +68,8 @@ pub(crate) fn open_columns<'a>(
     let Some(count) = usable_count(queries, stream)?.filter(|count| *count >= min_records) else {
         return Ok(None);
     };
-    match (Opening { queries, stream, paths, max_lookups: columns.max_lookups() }).open(count) {
-        Ok(opened) => Ok(opened),
-        Err(ColumnError::Unreadable(problem)) => {
-            tracing::debug!(problem, "columns of the database are not used");
-            Ok(None)
-        }
-        Err(ColumnError::Source(error)) => Err(error),
-    }
+    let opening = Opening { queries, stream, paths, max_lookups: columns.max_lookups() };
+    in_columns(opening.open(count)).map(Option::flatten)
 }
 
 /// Returns the number of records of a stream; `None` if the role may not read columns, or the index of versions is missing.

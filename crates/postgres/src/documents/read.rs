@@ -58,7 +58,7 @@ pub(super) fn rows<Item>(
     tables: &PostgresTables<'_>,
     query: &DocumentQuery<Item>,
 ) -> Result<Vec<Item>, SourceError> {
-    Ok(read_all(query, &tables.query(&query.sql, &values(query))?))
+    Ok(read_all(query, &tables.queries.query(&query.sql, &values(query))?))
 }
 
 /// Returns the rows of a query within a transaction.
@@ -99,7 +99,7 @@ pub(super) fn document_text(
     let sql = "SELECT (SELECT coalesce(string_agg(c.content, '' ORDER BY c.chunk_index), '') FROM fetchwell.chunks c
                        WHERE c.document_id = d.id)
          FROM fetchwell.documents d WHERE d.project_id = $1::text::uuid AND d.id = $2::text::uuid";
-    let rows = tables.query(sql, &[&project.to_string(), &document.to_string()])?;
+    let rows = tables.queries.query(sql, &[&project.to_string(), &document.to_string()])?;
     Ok(rows.first().map(|row| text(row, 0).to_owned()))
 }
 
@@ -118,7 +118,7 @@ pub(super) fn chunks(
     let bound = |number: u32| saturated::<i32>(number);
     let values: [&(dyn ToSql + Sync); 4] =
         [&project.to_string(), &document.to_string(), &bound(numbers.start), &bound(numbers.end)];
-    Ok(tables.query(&sql, &values)?.iter().filter_map(chunk_of).collect())
+    Ok(tables.queries.query(&sql, &values)?.iter().filter_map(chunk_of).collect())
 }
 
 /// Returns chunks with their documents, in the given order.
@@ -134,7 +134,7 @@ pub(super) fn passages(
         DIALECT.document_columns()
     );
     let ids: Vec<String> = chunks.iter().map(ToString::to_string).collect();
-    let rows = tables.query(&sql, &[&project.to_string(), &ids])?;
+    let rows = tables.queries.query(&sql, &[&project.to_string(), &ids])?;
     let passage = |row: &Row| {
         Some(Passage { chunk: chunk_of(row)?, document: document_of(&PostgresRow(row), CHUNK_COLUMNS)? })
     };

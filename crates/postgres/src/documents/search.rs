@@ -79,7 +79,7 @@ impl RankedDocuments<'_> {
         let ids: Vec<i64> = self.rows.iter().map(|found| found.row).collect();
         let last = saturated::<i32>(MAX_SCANNED_BYTES);
         let (mut ranking, mut at, mut shares) = (ChunkRanking::default(), 0, ChunkShares::new());
-        tables.batches(CHUNKS, &[&ids, &self.project.to_string(), &last], &mut |row| {
+        tables.queries.batches(CHUNKS, &[&ids, &self.project.to_string(), &last], &mut |row| {
             bounds.interrupt.check()?;
             // A chunk is dropped before the next one is compared.
             bounds.allowance.clear();

@@ -28,7 +28,7 @@ pub(super) fn show_passages(
         return Ok(());
     }
     let sql = "SELECT id::text, content FROM fetchwell.chunks WHERE id = ANY ($1::text[]::uuid[])";
-    let rows = tables.query(sql, &[&shown])?;
+    let rows = tables.queries.query(sql, &[&shown])?;
     let passages: HashMap<&str, &str> = rows.iter().map(|row| (text(row, 0), text(row, 1))).collect();
     for hit in hits {
         if let Some(passage) = chunk_of(hit).and_then(|id| passages.get(id.as_str()).copied()) {

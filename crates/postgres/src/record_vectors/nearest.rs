@@ -68,7 +68,7 @@ impl NearestReader for VectorReader<'_> {
         scope: &Scope,
         conditions: &Conditions,
     ) -> Result<NearestRecords, SourceError> {
-        tables.query(USE_EXTENSION, &[])?;
+        tables.queries.query(USE_EXTENSION, &[])?;
         let NearestVectors { generation, labels, vector, is_deep, .. } = self.vectors;
         let (vector, limit) = (&*vector.numbers, if *is_deep { DEEP } else { MAX_PLACED });
         let records = match generation {

@@ -358,7 +358,7 @@ impl<'a> Candidates<'a> {
             score.join(" + "),
             conditions.sql(1),
         );
-        let rows = self.tables.query(&sql, &values)?;
+        let rows = self.tables.queries.query(&sql, &values)?;
         Ok(rows.iter().map(|row| self.evidence(row, average)).collect())
     }
 

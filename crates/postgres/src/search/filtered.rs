@@ -96,7 +96,7 @@ fn few_passing(tables: &PostgresTables<'_>, filter: &RecordFilter) -> Result<Opt
         "SELECT t.id FROM unnest($1::bigint[]) AS s (stream) CROSS JOIN unnest($2::bigint[]) AS v (version)
          JOIN fetchwell.records r ON r.stream = s.stream AND r.version = v.version
          JOIN fetchwell.texts t ON t.stream = r.stream AND t.key = r.key ORDER BY t.id";
-    let rows = tables.query(sql, &[&filter.streams(), &versions])?;
+    let rows = tables.queries.query(sql, &[&filter.streams(), &versions])?;
     Ok(Some(rows.iter().filter_map(|row| row.try_get(0).ok()).collect()))
 }
 
@@ -116,7 +116,7 @@ pub(super) fn passing(
     let ids: Vec<i64> = matches.iter().map(|found| found.row).collect();
     let mut passing = vec![false; matches.len()];
     let sql = format!("SELECT m.place, r.stream, r.key, {} {MATCHES} ORDER BY m.place", text_columns());
-    tables.batches(&sql, &[&ids], &mut |row| {
+    tables.queries.batches(&sql, &[&ids], &mut |row| {
         bounds.interrupt.check()?;
         // The read exceeded its memory limit, so its result is discarded.
         if !bounds.allowance.has_room_for(usize::try_from(length(row, 3)).unwrap_or_default()) {

@@ -70,7 +70,7 @@ impl List<'_> {
              ) m ORDER BY id DESC LIMIT $4",
             self.conditions.sql(4)
         );
-        let rows = self.tables.query(&sql, &values)?;
+        let rows = self.tables.queries.query(&sql, &values)?;
         let row = |row: &tokio_postgres::Row| {
             let row = row.try_get(0).unwrap_or_default();
             (row, Rest::Words { before: row })
@@ -95,7 +95,7 @@ impl List<'_> {
             "SELECT t.id, t.time FROM fetchwell.texts t WHERE (t.time, t.id) < ($1, $2){condition}
              ORDER BY t.time DESC, t.id DESC LIMIT $3"
         );
-        let rows = self.tables.query(&sql, &values)?;
+        let rows = self.tables.queries.query(&sql, &values)?;
         let row = |row: &tokio_postgres::Row| {
             let (id, time) = (row.try_get(0).unwrap_or_default(), row.try_get(1).unwrap_or_default());
             (id, Rest::Times { before: (time, id) })

@@ -90,7 +90,7 @@ pub(crate) fn rank(
     let position =
         position.map(|position| Position::read(position).ok_or(SourceError::InvalidCursor)).transpose()?;
     let mut trace = SearchTrace::start(query);
-    tables.execute(SETTINGS)?;
+    tables.queries.execute(SETTINGS)?;
     let filter =
         RecordFilter::for_query(query, |stream| stream_rows(tables, stream, query.connection.as_ref()))?;
     let scope = Scope::resolve(tables, query)?;
@@ -350,7 +350,7 @@ fn read_hits(
     );
     let mut hits = Vec::with_capacity(matches.len());
     let mut scan = ScanAllowance::default();
-    tables.batches(&sql, &[&ids], &mut |row| {
+    tables.queries.batches(&sql, &[&ids], &mut |row| {
         bounds.interrupt.check()?;
         // Only the hit is kept, and the record is dropped.
         bounds.allowance.clear();

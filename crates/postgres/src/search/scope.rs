@@ -33,7 +33,7 @@ impl Scope {
     pub(super) fn resolve(tables: &PostgresTables<'_>, query: &SearchQuery) -> Result<Self, SourceError> {
         let sql = "SELECT s.id, s.name, c.id, c.connection_id, s.record_count, s.word_count, s.indexed
              FROM fetchwell.streams s JOIN fetchwell.connections c ON c.id = s.connection";
-        let rows = tables.query(sql, &[])?;
+        let rows = tables.queries.query(sql, &[])?;
         let number =
             |row: &tokio_postgres::Row, column: usize| row.try_get::<_, i64>(column).unwrap_or_default();
         let is_asked = |row: &&tokio_postgres::Row| {

@@ -35,7 +35,7 @@ impl Tables for PostgresTables<'_> {
         let sql = "SELECT c.connection_id, c.display_name, c.connector_key, s.name, s.record_count, c.manifest
              FROM fetchwell.connections c LEFT JOIN fetchwell.streams s ON s.connection = c.id ORDER BY c.id, s.id";
         let mut schema = Schema::default();
-        for row in self.query(sql, &[])? {
+        for row in self.queries.query(sql, &[])? {
             let columns = SchemaRow {
                 connection_id: text(&row, 0),
                 display_name: text(&row, 1),
@@ -50,7 +50,7 @@ impl Tables for PostgresTables<'_> {
     }
 
     fn identity(&self) -> Result<StoreIdentity, SourceError> {
-        let rows = self.query("SELECT uuid, version FROM fetchwell.store", &[])?;
+        let rows = self.queries.query("SELECT uuid, version FROM fetchwell.store", &[])?;
         let row = rows.first().ok_or_else(|| SourceError::Unreachable {
             problem: "the table fetchwell.store has no row; restore it from a backup".to_owned(),
         })?;
@@ -65,11 +65,12 @@ impl Tables for PostgresTables<'_> {
         let sql = "SELECT s.id, c.connection_id, c.display_name, c.connector_key, s.record_count, c.manifest, s.cursor_field
              FROM fetchwell.streams s JOIN fetchwell.connections c ON c.id = s.connection
              WHERE s.name = $1 AND ($2::text IS NULL OR c.connection_id = $2) ORDER BY s.id";
-        let rows = self.query(sql, &[&stream.as_str(), &connection.map(ConnectionId::as_str)])?;
+        let rows = self.queries.query(sql, &[&stream.as_str(), &connection.map(ConnectionId::as_str)])?;
         let mut found = Vec::new();
         for row in rows {
             let id: i64 = row.try_get(0).unwrap_or_default();
             let observed = self
+                .queries
                 .query("SELECT name, kinds FROM fetchwell.fields WHERE stream = $1 ORDER BY name", &[&id])?;
             let observed: Vec<(String, Kinds)> = observed
                 .iter()
@@ -99,7 +100,7 @@ impl Tables for PostgresTables<'_> {
             record_columns()
         );
         let connection = connection.as_ref().map(ConnectionId::as_str);
-        let rows = self.query(&sql, &[&record.as_str(), &stream.as_str(), &connection])?;
+        let rows = self.queries.query(&sql, &[&record.as_str(), &stream.as_str(), &connection])?;
         let mut found = Vec::new();
         for row in &rows {
             found.extend(self.record(row, 0, allowance)?.record);
@@ -114,7 +115,7 @@ impl Tables for PostgresTables<'_> {
              CROSS JOIN fetchwell.store o
              WHERE s.name = $2 AND ($3::text IS NULL OR c.connection_id = $3) AND r.key = $1 AND r.data IS NOT NULL";
         let connection = connection.as_ref().map(ConnectionId::as_str);
-        let rows = self.query(sql, &[&record.as_str(), &stream.as_str(), &connection])?;
+        let rows = self.queries.query(sql, &[&record.as_str(), &stream.as_str(), &connection])?;
         Ok(rows.iter().map(|row| text(row, 0).to_owned()).collect())
     }
 
@@ -138,7 +139,7 @@ impl Tables for PostgresTables<'_> {
         );
         let streams: Vec<i64> = keys.iter().map(|key| key.stream).collect();
         let names: Vec<&str> = keys.iter().map(|key| key.key).collect();
-        self.batches(&sql, &[&streams, &names], &mut |row| {
+        self.queries.batches(&sql, &[&streams, &names], &mut |row| {
             let exists: bool = row.try_get(0).unwrap_or_default();
             let found = if exists { Some(self.record(row, 1, allowance)?) } else { None };
             Ok(each(found))
@@ -161,7 +162,7 @@ impl Tables for PostgresTables<'_> {
         values.extend(limits.iter().map(|(_, key)| &key.bytes as &(dyn ToSql + Sync)));
         if scan.order.is_some() {
             // Most scans end early. The server does not know that: it would sort all rows instead of reading an index.
-            self.execute("SET LOCAL enable_sort = off")?;
+            self.queries.execute("SET LOCAL enable_sort = off")?;
         }
         let (sql, values) = (&scan_sql(scan, &limits), &values);
         let rows = RowsOfStream { stream: scan.stream, sql, values, wants_data: scan.wants_data };
@@ -218,7 +219,7 @@ impl Tables for PostgresTables<'_> {
         each: EachRow<'_, SourceError>,
     ) -> Result<(), SourceError> {
         // The index on keys is read until there are enough. The server does not know that.
-        self.execute("SET LOCAL enable_sort = off")?;
+        self.queries.execute("SET LOCAL enable_sort = off")?;
         let is_descending = scan.direction == Direction::Descending;
         let order = if is_descending { "DESC" } else { "ASC" };
         let operator = match (is_descending, scan.after.is_some_and(|start| start.is_inclusive)) {
@@ -261,7 +262,7 @@ impl Tables for PostgresTables<'_> {
              WHERE r.stream = $1 AND r.version > $2 ORDER BY r.version",
             text_columns()
         );
-        self.batches(&sql, &[&stream, &since], &mut |row| {
+        self.queries.batches(&sql, &[&stream, &since], &mut |row| {
             bounds.interrupt.check()?;
             // The read exceeded its memory limit, so its result is discarded.
             if !bounds.allowance.has_room_for(usize::try_from(length(row, 3)).unwrap_or_default()) {

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use fetchwell_ranking::lexical::spelling::Spelling;
 use fetchwell_ranking::lexical::word_filter::{FilterSpellings, WordFilter, WordList};
 use fetchwell_ranking::relational::interrupt::ReadBounds;
-use fetchwell_ranking::relational::tables::{EachRow, Scan, ScanRow, Tables, WordScan};
+use fetchwell_ranking::relational::tables::{EachRow, Scan, Tables, WordScan, pass_with_words};
 use fetchwell_source::SourceError;
 
 use super::super::search::run::SETTINGS;
@@ -62,13 +62,13 @@ pub(super) fn scan_with_words(
 ) -> Result<(), SourceError> {
     let WordScan { stream, words, wants_data } = *scan;
     if tables.columns.min_records().is_none() || !has_words(tables, stream)? {
-        let all = Scan { stream, order: None, after: None, limits: Vec::new(), wants_data: true };
+        let all = Scan::all_texts(stream, None);
         return tables.scan(&all, bounds, &mut |row| pass_with_words(words, row, each));
     }
     let Some(WordQuery { query: TextQuery(query), is_exact }) = WordQuery::new(tables, stream, words)? else {
         return Ok(());
     };
-    tables.execute(SETTINGS)?;
+    tables.queries.execute(SETTINGS)?;
     let wants_data = wants_data || !is_exact;
     let sql = format!(
         "SELECT {} FROM fetchwell.texts t JOIN fetchwell.records r ON r.stream = t.stream AND r.key = t.key
@@ -82,18 +82,9 @@ pub(super) fn scan_with_words(
     tables.scan_rows(&rows, bounds, &mut |row| pass_with_words(words, row, each))
 }
 
-/// Passes a record to `each` if it has the words. Returns false to end the read.
-fn pass_with_words(
-    words: &WordFilter,
-    row: ScanRow<'_>,
-    each: EachRow<'_, SourceError>,
-) -> Result<bool, SourceError> {
-    if words.passes(row.key, row.data) { each(row) } else { Ok(true) }
-}
-
 /// Returns true if all records of a stream have their words in the newest form.
 fn has_words(tables: &PostgresTables<'_>, stream: i64) -> Result<bool, SourceError> {
-    let rows = tables.query("SELECT indexed FROM fetchwell.streams WHERE id = $1", &[&stream])?;
+    let rows = tables.queries.query("SELECT indexed FROM fetchwell.streams WHERE id = $1", &[&stream])?;
     let version = rows.first().and_then(|row| row.try_get::<_, i32>(0).ok());
     Ok(version.is_some_and(|version| version >= WORDS_VERSION))
 }

@@ -39,7 +39,7 @@ pub(crate) fn numbers_of(
              ORDER BY first_word DESC LIMIT 1
          ) b";
     let mut found: HashMap<String, Numbers> = HashMap::new();
-    for row in tables.query(sql, &[&words])? {
+    for row in tables.queries.query(sql, &[&words])? {
         let place: i64 = row.try_get(0).unwrap_or_default();
         let Some(word) = usize::try_from(place - 1).ok().and_then(|at| words.get(at)) else { continue };
         if let Some(written) = find(text(&row, 1), word) {
@@ -73,7 +73,7 @@ pub(crate) fn numbers_beginning_with(
              ) b ORDER BY b.first_word OFFSET 0
          ) k";
     let mut found: BTreeMap<String, Numbers> = BTreeMap::new();
-    tables.batches(sql, &[&prefix, &end], &mut |row| {
+    tables.queries.batches(sql, &[&prefix, &end], &mut |row| {
         // Words before those of this block have all of their numbers.
         if found.len() >= limit {
             let before = found.range::<str, _>((Bound::Unbounded, Bound::Excluded(text(row, 0))));

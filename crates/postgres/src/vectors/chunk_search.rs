@@ -97,7 +97,7 @@ impl ChunkSearch<'_> {
         );
         let selected = selection.map(|selection| selection.value);
         let values: Vec<_> = values.iter().copied().chain(selected).collect();
-        let found = tables.query(&sql, &values)?;
+        let found = tables.queries.query(&sql, &values)?;
         Ok(found.first().map(|row| number(row, 0)).unwrap_or_default())
     }
 
@@ -130,7 +130,7 @@ impl ChunkSearch<'_> {
 
     /// Scans all chunks in scope.
     fn exact(&self, tables: &PostgresTables<'_>) -> Result<(Vec<Row>, ScoreSpread, bool), SourceError> {
-        let rows = tables.query(&self.best(&self.scored(&self.scope)), &self.hit_values())?;
+        let rows = tables.queries.query(&self.best(&self.scored(&self.scope)), &self.hit_values())?;
         let spread = rows.first().map(|row| spread(row, 7)).unwrap_or_default();
         Ok((rows, spread, false))
     }
@@ -142,7 +142,7 @@ impl ChunkSearch<'_> {
         let is_small = self.selection.is_some() && self.count(tables, self.selection)? < MIN_INDEXED;
         let (rows, is_cut) = if is_small {
             let selected = format!("{scope} AND {}", self.hit_condition());
-            (tables.query(&self.best(&self.scored(&selected)), &self.hit_values())?, false)
+            (tables.queries.query(&self.best(&self.scored(&selected)), &self.hit_values())?, false)
         } else {
             self.indexed(tables)?
         };
@@ -150,7 +150,7 @@ impl ChunkSearch<'_> {
             "SELECT avg(score), stddev_pop(score) FROM (
                  SELECT 1 - ({distance}) AS score FROM {table} WHERE {scope} ORDER BY {sampled_by} LIMIT {SAMPLE_CHUNKS}) s"
         );
-        let sample = tables.query(&sample, &self.scope_values())?;
+        let sample = tables.queries.query(&sample, &self.scope_values())?;
         let spread = sample.first().map(|row| spread(row, 0)).unwrap_or_default();
         Ok((rows, spread, is_cut))
     }
@@ -164,9 +164,9 @@ impl ChunkSearch<'_> {
                  SELECT {columns}, {distance} AS distance FROM {table} WHERE {scope} AND {is_hit}
                  ORDER BY {distance} LIMIT {chunks}) near"
         );
-        tables.execute(INDEX_SETTINGS)?;
-        let rows = tables.query(&self.best(&scored), &self.hit_values())?;
-        tables.execute("SET LOCAL enable_sort = on")?;
+        tables.queries.execute(INDEX_SETTINGS)?;
+        let rows = tables.queries.query(&self.best(&scored), &self.hit_values())?;
+        tables.queries.execute("SET LOCAL enable_sort = on")?;
         let read = rows.first().map(|row| number(row, 6)).unwrap_or_default();
         Ok((rows, usize::try_from(read).is_ok_and(|read| read >= chunks)))
     }

@@ -39,7 +39,7 @@ impl StoredModel {
 
     /// Returns the models with searched vectors, within the transaction of a read.
     pub(crate) fn read_searched(tables: &PostgresTables<'_>) -> Result<Vec<Self>, SourceError> {
-        Ok(tables.query(SELECT_SEARCHED, &[])?.iter().map(Self::from_row).collect())
+        Ok(tables.queries.query(SELECT_SEARCHED, &[])?.iter().map(Self::from_row).collect())
     }
 
     /// Returns the model of a name with an unfinished build that is to replace other vectors.

@@ -88,7 +88,7 @@ impl NearestDocumentSearch<'_> {
         let sql = "SELECT s.id, p.id::text FROM fetchwell.projects p
              JOIN fetchwell.connections n ON n.connection_id = p.slug JOIN fetchwell.streams s ON s.connection = n.id
              WHERE s.name = $1 AND ($2::bigint[] IS NULL OR s.id = ANY ($2))";
-        let rows = tables.query(sql, &[&DOCUMENTS_STREAM, &self.scope.streams])?;
+        let rows = tables.queries.query(sql, &[&DOCUMENTS_STREAM, &self.scope.streams])?;
         Ok(DocumentStreams {
             streams: rows.iter().map(|row| row.try_get(0).unwrap_or_default()).collect(),
             projects: rows.iter().map(|row| text(row, 1).to_owned()).collect(),
@@ -127,7 +127,7 @@ impl NearestReader for NearestDocuments<'_> {
         scope: &Scope,
         conditions: &Conditions,
     ) -> Result<NearestRecords, SourceError> {
-        tables.query(USE_EXTENSION, &[])?;
+        tables.queries.query(USE_EXTENSION, &[])?;
         let Self { category, vector, labels, .. } = *self;
         let search = NearestDocumentSearch { labels, vector, limit: MAX_PLACED, scope, conditions, category };
         let (found, chunks) = search.nearest(tables)?;

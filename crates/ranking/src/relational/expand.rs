@@ -120,7 +120,7 @@ impl<T: Tables> RelatedStream<'_, T> {
         let mut reader = FieldReader::default();
         reader.select(self.foreign_key);
         let mut picked = Vec::new();
-        let newest_first = Scan::of_texts(self.stream, Some(Direction::Descending));
+        let newest_first = Scan::all_texts(self.stream, Some(Direction::Descending));
         self.tables.scan(&newest_first, self.bounds, &mut |row| {
             reader.read(row.data, &mut picked);
             let named = picked.first().and_then(Option::as_ref).and_then(text_of);

@@ -62,12 +62,10 @@ pub trait Tables {
     /// columns, or not of these fields, or a scan is as fast.
     fn columns(
         &self,
-        _stream: i64,
-        _fields: &[&str],
-        _words: Option<&WordFilter>,
-    ) -> Result<Option<ColumnarStream<'_>>, Self::Error> {
-        Ok(None)
-    }
+        stream: i64,
+        fields: &[&str],
+        words: Option<&WordFilter>,
+    ) -> Result<Option<ColumnarStream<'_>>, Self::Error>;
 
     /// Passes all records of a stream that have some words to `each`, in any order, until it returns false or the read exceeds
     /// its memory limit.
@@ -76,38 +74,16 @@ pub trait Tables {
         scan: &WordScan<'_>,
         bounds: ReadBounds<'_>,
         each: EachRow<'_, Self::Error>,
-    ) -> Result<(), Self::Error> {
-        let WordScan { stream, words, wants_data } = *scan;
-        let mut with_words = |row: ScanRow<'_>| {
-            if words.passes(row.key, row.data) { each(row) } else { Ok(true) }
-        };
-        if let Some(columns) = self.columns(stream, &[], Some(words))?
-            && let Ok(rows) = columns.rows()
-        {
-            let mut is_ended = false;
-            self.rows(&RowScan { stream, rows: &columns.rest, wants_data: true }, bounds, &mut |row| {
-                let goes_on = with_words(row)?;
-                is_ended = !goes_on;
-                Ok(goes_on)
-            })?;
-            if is_ended {
-                return Ok(());
-            }
-            return self.rows(&RowScan { stream, rows: &rows, wants_data }, bounds, each);
-        }
-        self.scan(&Scan::of_texts(stream, None), bounds, &mut with_words)
-    }
+    ) -> Result<(), Self::Error>;
 
     /// Passes the records of a stream with some row ids to `each`, in the order of the ids, until it returns false or the read
     /// exceeds its memory limit. Leaves out ids of deleted records and of other streams.
     fn rows(
         &self,
-        _rows: &RowScan<'_>,
-        _bounds: ReadBounds<'_>,
-        _each: EachRow<'_, Self::Error>,
-    ) -> Result<(), Self::Error> {
-        Ok(())
-    }
+        rows: &RowScan<'_>,
+        bounds: ReadBounds<'_>,
+        each: EachRow<'_, Self::Error>,
+    ) -> Result<(), Self::Error>;
 
     /// Passes the records of a stream to `each` in the order of their keys, without sort values and texts, until it returns false.
     /// Deleted records may be among them.
@@ -127,6 +103,19 @@ pub trait Tables {
         bounds: ReadBounds<'_>,
         each: &mut dyn FnMut(ChangeRow<'_>) -> Result<bool, Self::Error>,
     ) -> Result<(), Self::Error>;
+}
+
+/// Passes a record to `each` if it has some words. Returns false to end the read.
+///
+/// # Errors
+///
+/// `each` fails.
+pub fn pass_with_words<Error>(
+    words: &WordFilter,
+    row: ScanRow<'_>,
+    each: EachRow<'_, Error>,
+) -> Result<bool, Error> {
+    if words.passes(row.key, row.data) { each(row) } else { Ok(true) }
 }
 
 /// Identity and state of a store.
@@ -226,7 +215,8 @@ pub struct ScanStart<'a> {
 
 impl Scan<'_> {
     /// Creates a scan of the texts of all records of a stream.
-    pub(crate) fn of_texts(stream: i64, order: Option<Direction>) -> Self {
+    #[must_use]
+    pub fn all_texts(stream: i64, order: Option<Direction>) -> Self {
         Self { stream, order, after: None, limits: Vec::new(), wants_data: true }
     }
 }

@@ -4,12 +4,13 @@ use fetchwell_core::handle::{ConnectionId, RecordAddress, StreamName};
 use fetchwell_core::record::{Record, Schema};
 use fetchwell_ranking::lexical::word_filter::WordFilter;
 use fetchwell_ranking::relational::allowance::Allowance;
-use fetchwell_ranking::relational::columns::ColumnarStream;
+use fetchwell_ranking::relational::columns::{ColumnarStream, in_columns};
 use fetchwell_ranking::relational::interrupt::ReadBounds;
 use fetchwell_ranking::relational::stream_row::{SchemaRow, StreamColumns, StreamRow, add_row};
 use fetchwell_ranking::relational::streams::stream_rows;
 use fetchwell_ranking::relational::tables::{
     ChangeRow, EachRow, KeyScan, RecordKey, RowScan, Scan, ScanRow, SizedRecord, StoreIdentity, Tables,
+    WordScan, pass_with_words,
 };
 use fetchwell_source::manifest::kinds::Kinds;
 use fetchwell_source::{Direction, RangeOperator, SourceError};
@@ -191,6 +192,30 @@ impl Tables for SqliteTables<'_> {
     ) -> Result<Option<ColumnarStream<'_>>, ReadError> {
         let Some(columns) = &self.columns else { return Ok(None) };
         Ok(columns.open(self.sqlite, ColumnSelection { stream, fields, words })?)
+    }
+
+    fn scan_with_words(
+        &self,
+        scan: &WordScan<'_>,
+        bounds: ReadBounds<'_>,
+        each: EachRow<'_, ReadError>,
+    ) -> Result<(), ReadError> {
+        let WordScan { stream, words, wants_data } = *scan;
+        let columns = self.columns(stream, &[], Some(words))?;
+        let rows = columns.as_ref().map(|columns| in_columns::<_, ReadError>(columns.rows())).transpose()?;
+        let (Some(columns), Some(rows)) = (columns, rows.flatten()) else {
+            let all = Scan::all_texts(stream, None);
+            return self.scan(&all, bounds, &mut |row| pass_with_words(words, row, each));
+        };
+        let mut is_open = true;
+        self.rows(&RowScan { stream, rows: &columns.rest, wants_data: true }, bounds, &mut |row| {
+            is_open = pass_with_words(words, row, each)?;
+            Ok(is_open)
+        })?;
+        if !is_open {
+            return Ok(());
+        }
+        self.rows(&RowScan { stream, rows: &rows, wants_data }, bounds, each)
     }
 
     fn rows(

@@ -199,7 +199,7 @@ impl<'a> Pass<'a> {
         bounds: ReadBounds<'_>,
     ) -> Result<(), T::Error> {
         let mut picked = Vec::new();
-        tables.scan(&Scan::of_texts(stream.row, None), bounds, &mut |row| {
+        tables.scan(&Scan::all_texts(stream.row, None), bounds, &mut |row| {
             self.read(row.data, &mut picked)?;
             Ok(true)
         })?;

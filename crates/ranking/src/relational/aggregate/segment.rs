@@ -135,7 +135,7 @@ pub(super) fn read_totals(
             return Err(too_many(query.max_groups).into());
         }
         if firsts.len().max(seconds.len()).max(pairs.pairs.len()) > MAX_SLOTS || measures.is_overfull() {
-            return Err(ColumnError::Unreadable("there are too many groups or values".to_owned()));
+            return Err(ColumnError::TooMany);
         }
     }
     let matching = docs.len() as u64;

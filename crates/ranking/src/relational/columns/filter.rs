@@ -202,18 +202,16 @@ pub(in super::super) fn used_texts(
     docs: &[u32],
     interrupt: &Interrupt,
 ) -> Result<Vec<u32>, ColumnError> {
-    let mut ordinals = Vec::new();
+    let mut used = vec![false; segment.text_count(field)?];
     each_block(segment, field, docs, interrupt, |_, block| {
-        let cells = block.cells.iter().chain(block.lists.iter().flatten());
-        ordinals.extend(cells.filter_map(|cell| match cell {
-            Cell::Text(ordinal) => Some(*ordinal),
-            _ => None,
-        }));
+        for cell in block.cells.iter().chain(block.lists.iter().flatten()) {
+            let Cell::Text(ordinal) = cell else { continue };
+            let text = usize::try_from(*ordinal).ok().and_then(|ordinal| used.get_mut(ordinal));
+            *text.ok_or_else(|| ColumnError::Unreadable("a column lacks a text".to_owned()))? = true;
+        }
         Ok(())
     })?;
-    ordinals.sort_unstable();
-    ordinals.dedup();
-    Ok(ordinals)
+    Ok((0..).zip(used).filter_map(|(ordinal, is_used)| is_used.then_some(ordinal)).collect())
 }
 
 impl TimeTest {

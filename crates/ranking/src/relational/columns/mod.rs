@@ -36,6 +36,8 @@ pub(crate) const BLOCK: usize = 16 * 1024;
 pub enum ColumnError {
     /// The columns cannot be read.
     Unreadable(String),
+    /// There are more groups or values than are kept in memory.
+    TooMany,
     /// The read is refused or cancelled.
     Source(SourceError),
 }
@@ -46,13 +48,21 @@ impl From<SourceError> for ColumnError {
     }
 }
 
-/// Returns what was read from columns; `None` if they cannot be read.
-pub(super) fn in_columns<Answer, Error: From<SourceError>>(
+/// Returns what was read from columns; `None` if they cannot be read or have too many values.
+///
+/// # Errors
+///
+/// The read is refused or cancelled.
+pub fn in_columns<Answer, Error: From<SourceError>>(
     read: Result<Answer, ColumnError>,
 ) -> Result<Option<Answer>, Error> {
     match read {
         Ok(answer) => Ok(Some(answer)),
-        Err(ColumnError::Unreadable(_)) => Ok(None),
+        Err(ColumnError::TooMany) => Ok(None),
+        Err(ColumnError::Unreadable(problem)) => {
+            tracing::warn!(problem, "columns cannot be read; the JSON of all records is read instead");
+            Ok(None)
+        }
         Err(ColumnError::Source(error)) => Err(error.into()),
     }
 }
@@ -126,7 +136,7 @@ impl ColumnarStream<'_> {
     /// # Errors
     ///
     /// The columns cannot be read.
-    pub(super) fn rows(&self) -> Result<Vec<i64>, ColumnError> {
+    pub fn rows(&self) -> Result<Vec<i64>, ColumnError> {
         let mut rows = Vec::new();
         for segment in &self.segments {
             segment.rows(segment.docs(), &mut rows)?;

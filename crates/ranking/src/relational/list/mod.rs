@@ -57,7 +57,8 @@ pub fn page<T: Tables>(
         places.extend(scan.places(stream, after.as_ref(), question)?);
     }
     places.sort_by(|a, b| compare_positions(query.direction, a, b));
-    let notes = if after.is_none() { missing_order_note(query, &streams, &places) } else { Vec::new() };
+    let is_whole = after.is_none() && scan.is_unconditional();
+    let notes = if is_whole { missing_order_note(query, &streams, &places) } else { Vec::new() };
     let mut has_more = places.len() > query.limit;
     places.truncate(query.limit);
     let mut rows: Vec<Record> = Vec::with_capacity(places.len());

@@ -110,7 +110,7 @@ impl OpenColumns for IndexColumns<'_> {
 
 /// Logs why columns are not used.
 fn unused<'a>(error: &dyn std::fmt::Debug) -> Option<ColumnarStream<'a>> {
-    tracing::debug!(?error, "the columns of the search index are not used");
+    tracing::warn!(?error, "the columns of the search index are not used");
     None
 }
 
