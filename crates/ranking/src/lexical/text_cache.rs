@@ -3,15 +3,15 @@
 //! An entry has the JSON that it was made of, and is used only for a record that has the same JSON now. So a record that any
 //! program changed is never read by its earlier text, and a caller gets nothing but a form of the text that it has just read.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use fetchwell_core::lru::{Lookups, LruCache, LruLimits};
 use fetchwell_core::record::RecordData;
 
-/// Time after which the next search drops the form of a text that none has read, such as that of a removed record.
+/// Time after which the form of a text that no search has read, such as that of a removed record, is dropped with the next text that
+/// is added.
 const MAX_IDLE: Duration = Duration::from_secs(600);
 
 /// Estimated overhead of an entry in bytes: key, pointers and counters.
@@ -30,10 +30,16 @@ pub trait TextForm: Send + Sync + 'static {
 }
 
 /// Text of a record with its form.
-#[derive(Debug, PartialEq)]
 pub struct CachedText<Form> {
     json: Box<str>,
     pub(crate) form: Form,
+}
+
+/// Does not print the text.
+impl<Form> fmt::Debug for CachedText<Form> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CachedText").finish_non_exhaustive()
+    }
 }
 
 impl<Form: TextForm> CachedText<Form> {
@@ -47,30 +53,37 @@ impl<Form: TextForm> CachedText<Form> {
     }
 }
 
-/// Cache of the forms of texts, with a maximum number of bytes.
+/// Cache of the forms of texts, with a maximum number of bytes. The text that was read least recently is evicted first, at once:
+/// a cache that evicts later held eight times its maximum.
+#[derive(Debug)]
 pub struct TextCache<Form> {
-    entries: LruCache<TextKey, Arc<CachedText<Form>>>,
-    /// Maximum bytes of an entry, and of those that are added between two evictions.
-    max_added: usize,
-    /// Bytes that were added since the last eviction.
-    added: AtomicUsize,
+    max_bytes: usize,
+    entries: Mutex<Entries<Form>>,
 }
 
-impl<Form> fmt::Debug for TextCache<Form> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TextCache").finish_non_exhaustive()
-    }
+#[derive(Debug)]
+struct Entries<Form> {
+    texts: HashMap<TextKey, Entry<Form>>,
+    /// Keys in the order of their last reads.
+    order: BTreeMap<u64, TextKey>,
+    reads: u64,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry<Form> {
+    text: Arc<CachedText<Form>>,
+    /// Number and time of the last read.
+    read: u64,
+    at: Instant,
 }
 
 impl<Form: TextForm> TextCache<Form> {
     /// Creates an empty cache of at most `max_bytes` bytes.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
-        // Of sixteen parts, one is for entries that were added since the last eviction, and one for the last of these.
-        let max_added = max_bytes / 16;
-        let limits = LruLimits::new((max_bytes - 2 * max_added) as u64).with_max_idle(MAX_IDLE);
-        let bytes = |_: &TextKey, text: &Arc<CachedText<Form>>| text.bytes();
-        Self { entries: LruCache::with_weights(limits, bytes), max_added, added: AtomicUsize::new(0) }
+        let entries = Entries { texts: HashMap::new(), order: BTreeMap::new(), reads: 0, bytes: 0 };
+        Self { max_bytes, entries: Mutex::new(entries) }
     }
 
     /// Returns the form of a record's JSON, made of it before or now; `None` if it is no object.
@@ -86,31 +99,61 @@ impl<Form: TextForm> TextCache<Form> {
         json: &str,
         make: impl FnOnce() -> Option<Form>,
     ) -> Option<Arc<CachedText<Form>>> {
-        if let Some(known) = self.entries.get(&key).filter(|known| *known.json == *json) {
+        if let Some(known) = self.lock().get(key, json, Instant::now()) {
             return Some(known);
         }
         let text = Arc::new(CachedText { json: json.into(), form: make()? });
-        let bytes = text.bytes();
-        if bytes <= self.max_added {
-            self.entries.insert(key, Arc::clone(&text));
-            if self.added.fetch_add(bytes, Ordering::Relaxed) + bytes > self.max_added {
-                self.added.store(0, Ordering::Relaxed);
-                self.entries.evict();
-            }
+        // A text that would evict many others is not worth its room.
+        if text.bytes() <= self.max_bytes / 16 {
+            self.lock().insert(key, Arc::clone(&text), self.max_bytes, Instant::now());
         }
         Some(text)
     }
 
-    /// Returns the bytes of all entries after the last eviction.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.entries.weight()
+    /// Returns the bytes of all entries.
+    pub fn bytes(&self) -> usize {
+        self.lock().bytes
     }
 
-    /// Returns the hits and misses so far.
-    #[must_use]
-    pub fn lookups(&self) -> Lookups {
-        self.entries.lookups()
+    fn lock(&self) -> MutexGuard<'_, Entries<Form>> {
+        // No call panics while it changes the entries.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<Form: TextForm> Entries<Form> {
+    fn get(&mut self, key: TextKey, json: &str, now: Instant) -> Option<Arc<CachedText<Form>>> {
+        let entry = self.texts.get_mut(&key).filter(|entry| *entry.text.json == *json)?;
+        self.order.remove(&entry.read);
+        self.reads += 1;
+        (entry.read, entry.at) = (self.reads, now);
+        self.order.insert(self.reads, key);
+        Some(Arc::clone(&entry.text))
+    }
+
+    fn insert(&mut self, key: TextKey, text: Arc<CachedText<Form>>, max_bytes: usize, now: Instant) {
+        self.remove(key);
+        let bytes = text.bytes();
+        while let Some(oldest) = self.order.values().next().copied()
+            && (self.bytes + bytes > max_bytes || self.is_idle(oldest, now))
+        {
+            self.remove(oldest);
+        }
+        self.bytes += bytes;
+        self.reads += 1;
+        self.order.insert(self.reads, key);
+        self.texts.insert(key, Entry { text, read: self.reads, at: now });
+    }
+
+    fn is_idle(&self, key: TextKey, now: Instant) -> bool {
+        self.texts.get(&key).is_none_or(|entry| now.saturating_duration_since(entry.at) >= MAX_IDLE)
+    }
+
+    fn remove(&mut self, key: TextKey) {
+        if let Some(entry) = self.texts.remove(&key) {
+            self.order.remove(&entry.read);
+            self.bytes -= entry.text.bytes();
+        }
     }
 }
 
@@ -176,11 +219,28 @@ mod tests {
             drop(text);
             live.retain(|text| text.strong_count() > 0);
             let held: usize = live.iter().filter_map(Weak::upgrade).map(|text| text.bytes()).sum();
+            assert_eq!(held, cache.bytes());
+            assert_eq!(live.len(), cache.lock().order.len());
             most = most.max(held);
         }
-        assert!((MAX_BYTES / 2..=MAX_BYTES).contains(&most), "{most}");
+        assert!((MAX_BYTES * 15 / 16..=MAX_BYTES).contains(&most), "{most}");
         // One text with the room of many.
         cache.get_or_read((1, -1), &json(MAX_BYTES / 16)).unwrap();
-        assert!(cache.entries.get(&(1, -1)).is_none());
+        assert!(!cache.lock().texts.contains_key(&(1, -1)));
+    }
+
+    #[test]
+    fn the_text_that_was_read_least_recently_is_evicted() {
+        let cache: TextCache<Length> = TextCache::new(MAX_BYTES);
+        for row in 0..100 {
+            cache.get_or_read((1, row), &json(1_000)).unwrap();
+            cache.get_or_read((1, 0), &json(1_000)).unwrap();
+        }
+        let has = |row| cache.lock().texts.contains_key(&(1, row));
+        assert!(has(0) && !has(1) && has(99));
+        let text = cache.get_or_read((1, 99), &json(1_000)).unwrap();
+        let later = Instant::now() + MAX_IDLE;
+        cache.lock().insert((1, 200), text, MAX_BYTES, later);
+        assert_eq!(cache.lock().texts.keys().collect::<Vec<_>>(), [&(1, 200)], "all others were idle");
     }
 }
