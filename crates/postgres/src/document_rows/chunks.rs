@@ -56,7 +56,7 @@ pub(super) async fn write_chunks(
         copy_chunks(transaction, &project, &new).await?;
         copy_chunks_with_ids(transaction, &project, &copied).await?;
     }
-    // A task that was not cancelled failed by a panic.
+    // A task is cancelled when the runtime ends, and with it the connection: then nothing is committed.
     computing.await.unwrap_or_else(|failed| match failed.try_into_panic() {
         Ok(panicked) => resume_unwind(panicked),
         Err(_cancelled) => (),
