@@ -15,7 +15,7 @@ use super::batch::{Batch, RecordPlace, sort_value};
 use super::bulk::rows::{existing, put_rows};
 use super::document_rows::DocumentRows;
 use super::preparation::Prepared;
-use super::search::index::put_words;
+use super::search::index::{index_in_large_steps, put_words};
 use super::sort_key::SortKey;
 use super::words::WORDS_VERSION;
 
@@ -50,6 +50,7 @@ impl OpenBatch<'_> {
         prepared: Vec<Prepared>,
         tally: Tally,
     ) -> Result<Tally, Error> {
+        index_in_large_steps(transaction, incoming.len()).await?;
         for record in incoming {
             self.open_stream(transaction, &record.stream).await?;
         }

@@ -2,22 +2,18 @@
 
 use std::collections::HashMap;
 use std::mem::take;
+use std::sync::Arc;
 
 use deadpool_postgres::Transaction;
 use fetchwell_core::handle::ConnectionId;
 use fetchwell_core::record::RecordData;
-use fetchwell_core::saturate::saturated;
-use fetchwell_source::documents::{ChunkIds, NewDocument, Uuid, content_hash, tiles};
+use fetchwell_source::documents::{ChunkIds, NewDocument, Uuid, content_hash};
 use serde_json::Value;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error};
 
-use super::hash_vector::{HASH_LABEL, hash_vector};
-use crate::extension::use_extension;
-use crate::extension::vector::SqlVector;
-
-/// Number of chunks that are inserted by one statement. Their vectors take 4 KB each.
-const CHUNKS_AT_ONCE: usize = 500;
+use super::chunks::{ChunkedDocument, write_chunks};
+use super::storable::{storable, without_nul};
 
 /// Writer of the documents of one project. All of its calls of one transaction are one commit of the corpus.
 #[derive(Debug)]
@@ -25,7 +21,7 @@ pub(crate) struct DocumentRows {
     project: String,
     has_changes: bool,
     /// Ids of chunks that are copied. Others are random.
-    chunks: ChunkIds,
+    chunks: Arc<ChunkIds>,
 }
 
 /// A document to be written, with its id.
@@ -56,12 +52,12 @@ impl DocumentRows {
         let sql = "SELECT p.id::text FROM fetchwell.projects p
              JOIN fetchwell.connections c ON c.connection_id = p.slug WHERE c.id = $1";
         let found = transaction.query_opt(sql, &[&connection]).await?;
-        Ok(found.map(|row| Self { project: row.get(0), has_changes: false, chunks: ChunkIds::default() }))
+        Ok(found.map(|row| Self { project: row.get(0), has_changes: false, chunks: Arc::default() }))
     }
 
     /// Gives chunks the ids that they have in another store.
     pub(crate) fn with_chunk_ids(self, chunks: ChunkIds) -> Self {
-        Self { chunks, ..self }
+        Self { chunks: Arc::new(chunks), ..self }
     }
 
     /// Deletes all documents of the project.
@@ -98,7 +94,7 @@ impl DocumentRows {
         }
         // A document can have the path of one that is deleted.
         self.delete(transaction, &deleted).await?;
-        self.put(transaction, &put).await
+        self.put(transaction, put).await
     }
 
     async fn delete(&self, transaction: &Transaction<'_>, ids: &[String]) -> Result<(), Error> {
@@ -110,43 +106,25 @@ impl DocumentRows {
         transaction.execute(sql, &[&self.project, &ids]).await.map(drop)
     }
 
-    async fn put(&self, transaction: &Transaction<'_>, documents: &[PutDocument]) -> Result<(), Error> {
+    async fn put(&self, transaction: &Transaction<'_>, documents: Vec<PutDocument>) -> Result<(), Error> {
         if documents.is_empty() {
             return Ok(());
         }
-        use_extension(transaction.client()).await?;
         let ids: Vec<&str> = documents.iter().map(|put| put.id.as_str()).collect();
         let sql =
             "SELECT id::text, content_hash FROM fetchwell.documents WHERE id = ANY ($1::text[]::uuid[])";
         let known = transaction.query(sql, &[&ids]).await?;
         let known: HashMap<String, String> = known.iter().map(|row| (row.get(0), row.get(1))).collect();
-        self.put_documents(transaction, documents).await?;
-        let is_other = |put: &&PutDocument| known.get(&put.id) != Some(&put.hash);
-        let other: Vec<&PutDocument> = documents.iter().filter(is_other).collect();
-        let replaced: Vec<&str> = other.iter().map(|put| put.id.as_str()).collect();
+        self.put_documents(transaction, &documents).await?;
+        let is_other = |put: &PutDocument| known.get(&put.id) != Some(&put.hash);
+        let replaced = documents.iter().filter(|put| is_other(put) && known.contains_key(&put.id));
+        let replaced: Vec<&str> = replaced.map(|put| put.id.as_str()).collect();
         let sql = "DELETE FROM fetchwell.chunks WHERE document_id = ANY ($1::text[]::uuid[])";
         transaction.execute(sql, &[&replaced]).await?;
-        let mut chunks = NewChunks { project: &self.project, ..NewChunks::default() };
-        for put in other {
-            for (number, tile) in tiles(&put.document.text).into_iter().enumerate() {
-                let content = put.document.text.get(tile.range.clone()).unwrap_or_default();
-                let mut metadata = serde_json::to_value(&tile.metadata).unwrap_or_default();
-                if let Some(fields) = metadata.as_object_mut() {
-                    fields.insert("embedding".to_owned(), HASH_LABEL.into());
-                }
-                chunks.id.push(self.chunks.get(put.uuid, number).map(|id| id.to_string()));
-                chunks.document.push(&put.id);
-                chunks.content.push(storable(content));
-                chunks.vector.push(hash_vector(content));
-                chunks.number.push(saturated::<i32>(number));
-                chunks.tokens.push(saturated::<i32>(tile.token_count));
-                chunks.metadata.push(without_nul(metadata).to_string());
-                if chunks.number.len() >= CHUNKS_AT_ONCE {
-                    chunks.write(transaction).await?;
-                }
-            }
-        }
-        chunks.write(transaction).await
+        let Ok(project) = self.project.parse() else { return Ok(()) };
+        let other = documents.into_iter().filter(is_other);
+        let other = other.map(|put| ChunkedDocument { id: put.uuid, text: put.document.text }).collect();
+        write_chunks(transaction, project, other, Arc::clone(&self.chunks)).await
     }
 
     async fn put_documents(
@@ -185,57 +163,5 @@ impl DocumentRows {
         let sql =
             "UPDATE fetchwell.projects SET corpus_version = corpus_version + 1 WHERE id = $1::text::uuid";
         transaction.execute(sql, &[&self.project]).await.map(drop)
-    }
-}
-
-/// New chunks in columns.
-#[derive(Debug, Default)]
-struct NewChunks<'a> {
-    project: &'a str,
-    id: Vec<Option<String>>,
-    document: Vec<&'a str>,
-    content: Vec<String>,
-    vector: Vec<Vec<f32>>,
-    number: Vec<i32>,
-    tokens: Vec<i32>,
-    metadata: Vec<String>,
-}
-
-impl NewChunks<'_> {
-    async fn write(&mut self, transaction: &Transaction<'_>) -> Result<(), Error> {
-        let Self { project, id, document, content, vector, number, tokens, metadata } = take(self);
-        self.project = project;
-        if number.is_empty() {
-            return Ok(());
-        }
-        let sql = "INSERT INTO fetchwell.chunks
-                 (id, document_id, project_id, content, embedding, chunk_index, token_count, metadata)
-             SELECT coalesce(n.id::uuid, gen_random_uuid()), n.document::uuid, $1::text::uuid, n.content, n.embedding, n.number,
-                 n.tokens, n.metadata::jsonb
-             FROM unnest($2::text[], $3::text[], $4::vector[], $5::integer[], $6::integer[], $7::text[], $8::text[])
-                 AS n (document, content, embedding, number, tokens, metadata, id)";
-        let statement = transaction.prepare_cached(sql).await?;
-        let vectors: Vec<SqlVector<'_>> = vector.iter().map(|numbers| SqlVector(numbers)).collect();
-        let values: [&(dyn ToSql + Sync); 8] =
-            [&project, &document, &content, &vectors, &number, &tokens, &metadata, &id];
-        transaction.execute(&statement, &values).await.map(drop)
-    }
-}
-
-/// Returns a text as the server can store it. Imports refuse documents with the character U+0000.
-fn storable(text: &str) -> String {
-    text.replace('\0', "\u{FFFD}")
-}
-
-/// Returns a value without the character U+0000, which the type `jsonb` does not have.
-fn without_nul(value: Value) -> Value {
-    match value {
-        Value::String(text) => storable(&text).into(),
-        Value::Array(values) => values.into_iter().map(without_nul).collect(),
-        Value::Object(fields) => {
-            let fields = fields.into_iter().map(|(name, value)| (storable(&name), without_nul(value)));
-            Value::Object(fields.collect())
-        }
-        other => other,
     }
 }

@@ -9,7 +9,7 @@ use tokio_postgres::Client;
 
 use crate::PostgresStore;
 use crate::test_database::{connect, new_store, url_of};
-use crate::vectors::index::drop_index_for;
+use crate::vectors::index::{create_index_after_import, drop_index_for};
 
 #[async_trait]
 impl TestedStore for PostgresStore {
@@ -60,7 +60,7 @@ async fn a_chunk_in_postgres_belongs_to_the_project_of_its_document() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs PostgreSQL servers: tests/postgres/run"]
-async fn a_build_keeps_the_index_that_readers_lock() {
+async fn the_index_of_vectors_is_kept_for_readers_and_built_for_vectors_of_a_model() {
     let (store, client) = new_store().await;
     if !has_pgvector(&client).await {
         return;
@@ -93,6 +93,18 @@ async fn a_build_keeps_the_index_that_readers_lock() {
     reader.batch_execute("COMMIT").await.unwrap();
     drop_index().await;
     assert!(!is_indexed().await);
+    let mut connection = store.pool.connection().await.unwrap();
+    let changes = [
+        ("SELECT 1", false),
+        ("INSERT INTO fetchwell.embedding_models (model, dimensions, probe) VALUES ('m', 1024, '{1}')", true),
+        ("DROP INDEX fetchwell.idx_chunks_embedding; DELETE FROM fetchwell.embedding_models", false),
+        ("DELETE FROM fetchwell.chunks WHERE chunk_index = 1", true),
+    ];
+    for (change, expect) in changes {
+        client.batch_execute(change).await.unwrap();
+        create_index_after_import(&mut connection, store.pool.url()).await.unwrap();
+        assert_eq!(is_indexed().await, expect, "{change}");
+    }
 }
 
 async fn time_of(client: &Client) -> String {

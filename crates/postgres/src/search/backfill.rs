@@ -8,7 +8,7 @@ use super::super::batch::ChangedRows;
 use super::super::transaction::{begin_read, begin_write};
 use super::super::url::PostgresUrl;
 use super::super::words::{Place, RecordWords, WORDS_VERSION};
-use super::index::put_words;
+use super::index::{index_in_large_steps, put_words};
 
 /// Maximum number and bytes of records that get their words in one transaction.
 const RECORDS: i64 = 2_000;
@@ -56,6 +56,7 @@ pub(crate) async fn add_missing_words(database: &mut Object, url: &PostgresUrl) 
         // An import may have changed the record since.
         rows.is_known.push(true);
     }
+    index_in_large_steps(&transaction, rows.key.len()).await?;
     put_words(&transaction, rows).await?;
     let sql = "UPDATE fetchwell.streams SET indexed_key = $2 WHERE id = $1";
     transaction.execute(sql, &[&place.stream, last]).await?;

@@ -11,6 +11,19 @@ use super::super::bulk::copy::{CopyRow, copy_rows};
 use super::super::words::{RecordWords, is_plain};
 use crate::terms::{TermChanges, write_terms};
 
+/// Number of records of a transaction from which on their words are added to the index in large steps.
+const MANY_RECORDS: usize = 250;
+
+/// Settings of such a transaction. New words wait in a list of the index. When it is full, the server adds them, as many at a
+/// time as the memory holds. Each time changes most pages of a large index, so few times take half as long as many. A list of
+/// more than this would slow down searches, which read all of it.
+const LARGE_STEPS: &str = "SET LOCAL gin_pending_list_limit = '16MB'; SET LOCAL work_mem = '64MB'";
+
+/// Adds words to indexes in large steps until the end of a transaction, if it writes many records.
+pub(crate) async fn index_in_large_steps(transaction: &Transaction<'_>, records: usize) -> Result<(), Error> {
+    if records < MANY_RECORDS { Ok(()) } else { transaction.batch_execute(LARGE_STEPS).await }
+}
+
 /// Changes of the statistics of streams.
 #[derive(Debug, Default)]
 struct Statistics<'w> {

@@ -28,7 +28,7 @@ use crate::document_rows::{DocumentRows, is_project};
 use crate::search::backfill::add_missing_words;
 use crate::tables::text;
 use crate::terms::{merge_terms, warn_unmerged};
-use crate::vectors::index::{create_index, drop_empty_index};
+use crate::vectors::index::{create_index_after_import, drop_empty_index};
 
 /// Number of changes after which a synchronization builds columns. Servers build those of fewer from time to time.
 const MANY_CHANGES: u64 = 1_000;
@@ -164,7 +164,7 @@ fn build_indexes(writer: &mut BatchWriter) -> Result<(), StoreError> {
     let pool = waiter.pool();
     if state.documents.is_some() {
         waiter.wait_long(async {
-            create_index(database, pool.url()).await.map_err(|error| pool.failure(&error))
+            create_index_after_import(database, pool.url()).await.map_err(|error| pool.failure(&error))
         })?;
     }
     if state.import.is_some() { Ok(()) } else { bulk.build_indexes(waiter, database) }

@@ -9,7 +9,7 @@ use crate::extension::{owns_table, use_extension};
 use crate::transaction::{begin_read, begin_write};
 use crate::url::PostgresUrl;
 
-/// Minimum number of chunks for which the index is dropped, and the least share of all chunks, as a divisor.
+/// Minimum number of chunks for which the index is dropped or left out, and the least share of all chunks, as a divisor.
 const MANY_CHUNKS: i64 = 2_000;
 const MANY_SHARE: i64 = 3;
 
@@ -61,6 +61,18 @@ pub(crate) async fn drop_empty_index(connection: &mut Object, url: &PostgresUrl)
         drop_index(transaction).await?;
     }
     Ok(())
+}
+
+/// Creates the index after an import if it does not exist, unless all of many vectors are hashes of words: no search compares
+/// them, and the build of the first vectors of a model creates the index.
+pub(crate) async fn create_index_after_import(
+    connection: &mut Object,
+    url: &PostgresUrl,
+) -> Result<(), Error> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM fetchwell.embedding_models)
+         OR (SELECT count(*) FROM (SELECT 1 FROM fetchwell.chunks LIMIT $1) c) < $1";
+    let is_needed = begin_read(connection, url).await?.query_one(sql, &[&MANY_CHUNKS]).await?.get(0);
+    if is_needed { create_index(connection, url).await } else { Ok(()) }
 }
 
 /// Creates the index if it does not exist.

@@ -34,7 +34,7 @@ pub(crate) async fn document_vector_status(
     let all: u64 = counts.iter().map(|row| row.get::<_, i64>(1).unsigned_abs()).sum();
     let missing = all.saturating_sub(models.iter().map(|model| model.chunks).sum());
     let sql = "SELECT to_regclass('fetchwell.idx_chunks_embedding') IS NOT NULL";
-    let is_indexed = client.query_one(sql, &[]).await?.get(0);
+    let is_indexed = models.is_empty() || client.query_one(sql, &[]).await?.get(0);
     Ok(DocumentVectorStatus { models, building, missing, is_indexed, is_embedded })
 }
 

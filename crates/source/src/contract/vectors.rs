@@ -125,7 +125,7 @@ pub struct DocumentVectorStatus {
     pub building: Option<ModelStatus>,
     /// Number of chunks without a vector of a model.
     pub missing: u64,
-    /// True if the index of vectors exists. Without it, searches read all vectors.
+    /// True if the index of vectors exists, or if there are no vectors of a model. Without it, searches read all vectors.
     pub is_indexed: bool,
     /// True if documents are embedded.
     pub is_embedded: bool,

@@ -27,6 +27,12 @@ impl Uuid {
         Ok(Self::from_random_bytes(bytes))
     }
 
+    /// Returns the 16 bytes of the identifier, the most significant first.
+    #[must_use]
+    pub fn into_bytes(self) -> [u8; 16] {
+        self.0.into_bytes()
+    }
+
     /// Creates an identifier of given random bytes: all but those of the version and the variant are used.
     fn from_random_bytes(bytes: [u8; 16]) -> Self {
         Self(uuid::Builder::from_random_bytes(bytes).into_uuid())
