@@ -56,11 +56,11 @@ pub(super) struct GroupMeasure {
     fingerprints: Vec<u64>,
 }
 
-/// Least and greatest of some times.
+/// First and last of some times.
 #[derive(Debug, Clone, Copy)]
 struct TimeRange {
-    least: TimeCell,
-    greatest: TimeCell,
+    first: TimeCell,
+    last: TimeCell,
     count: u64,
 }
 
@@ -194,10 +194,10 @@ impl GroupMeasure {
             }
             Cell::Time(number) => {
                 let time = TimeCell::new(number);
-                let range = TimeRange { least: time, greatest: time, count: 0 };
+                let range = TimeRange { first: time, last: time, count: 0 };
                 let range = self.times.get_or_insert(range);
-                range.least.replace_by(time, Ordering::Less);
-                range.greatest.replace_by(time, Ordering::Greater);
+                range.first.replace_by(time, Ordering::Less);
+                range.last.replace_by(time, Ordering::Greater);
                 range.count += 1;
             }
             _ => return false,
@@ -221,10 +221,10 @@ impl GroupMeasure {
         for cell in [wholes, parts].into_iter().flatten().flatten() {
             accumulator.add_times(cell.value(|_| None).as_ref(), 1);
         }
-        if let Some(TimeRange { least, greatest, count }) = &self.times {
-            accumulator.add_times(Cell::Time(greatest.number).value(|_| None).as_ref(), 1);
+        if let Some(TimeRange { first, last, count }) = &self.times {
+            accumulator.add_times(Cell::Time(last.number).value(|_| None).as_ref(), 1);
             if *count > 1 {
-                accumulator.add_times(Cell::Time(least.number).value(|_| None).as_ref(), count - 1);
+                accumulator.add_times(Cell::Time(first.number).value(|_| None).as_ref(), count - 1);
             }
         }
         for (value, times) in &self.values {

@@ -146,7 +146,7 @@ impl Zone {
         }
     }
 
-    /// Parses the end of a text. Another spelling of an offset, such as `-00:00`, gives a zone that is written differently.
+    /// Parses the end of a text; `None` for other spellings of an offset, such as `-00:00`.
     fn parse(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [] => return Some(Self::Local),
@@ -161,14 +161,14 @@ impl Zone {
         let hours = digits(bytes, 1, 3)?;
         let zone = match bytes.len() {
             3 => Self::Hours(sign * hours),
-            6 => {
-                let minutes = digits(bytes, 4, 6)?;
-                (minutes % 15 == 0).then_some(())?;
+            6 if bytes.get(3) == Some(&b':') => {
+                let minutes = digits(bytes, 4, 6).filter(|minutes| minutes % 15 == 0 && *minutes < 60)?;
                 Self::Quarters(sign * (hours * 4 + minutes / 15))
             }
             _ => return None,
         };
         let is_known = match zone {
+            Self::Quarters(0) | Self::Hours(0) => sign == 1,
             Self::Quarters(quarters) => (FIRST_QUARTER..FIRST_QUARTER + QUARTERS).contains(&quarters),
             Self::Hours(hours) => (FIRST_HOUR..FIRST_HOUR + HOURS).contains(&hours),
             Self::Utc | Self::Local => true,
@@ -190,22 +190,27 @@ impl Form {
 }
 
 impl Time {
-    /// Parses a text; `None` for one of no form. A text with other separators is written differently.
+    /// Parses a text; `None` for one of no form. The text of the time is the parsed one.
     fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
-        if !(10..=35).contains(&bytes.len()) || bytes.get(4) != Some(&b'-') {
+        let has = |at: usize, byte: u8| bytes.get(at) == Some(&byte);
+        if !(10..=35).contains(&bytes.len()) || !has(4, b'-') || !has(7, b'-') {
             return None;
         }
         let (year, month, day) = (digits(bytes, 0, 4)?, digits(bytes, 5, 7)?, digits(bytes, 8, 10)?);
-        if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        let days = days_from_civil(year, month, day);
+        // Its month must have the day.
+        if !(1..=12).contains(&month) || civil_from_days(days) != (year, month, day) {
             return None;
         }
-        let days = days_from_civil(year, month, day) * DAY;
+        let days = days * DAY;
         if bytes.len() == 10 {
             return Some(Self { seconds: days, nanos: 0, form: Form::Date });
         }
         let (hour, minute, second) = (digits(bytes, 11, 13)?, digits(bytes, 14, 16)?, digits(bytes, 17, 19)?);
-        if hour > 23 || minute > 59 || second > 59 {
+        let has_space = has(10, b' ');
+        let is_separated = (has_space || has(10, b'T')) && has(13, b':') && has(16, b':');
+        if !is_separated || hour > 23 || minute > 59 || second > 59 {
             return None;
         }
         let rest = bytes.get(19..)?;
@@ -220,7 +225,6 @@ impl Time {
         (fraction..9).for_each(|_| nanos *= 10);
         let zone = Zone::parse(zone)?;
         let seconds = days + (hour * 60 + minute) * 60 + second - zone.offset();
-        let has_space = bytes.get(10) == Some(&b' ');
         Some(Self { seconds, nanos, form: Form::Time { zone, has_space, digits: digits_of_second } })
     }
 
@@ -311,9 +315,9 @@ impl Time {
 
 /// Returns the number of a text; `None` for a text of another form.
 pub(super) fn encode(text: &str) -> Option<i64> {
-    let number = Time::parse(text)?.number()?;
-    // A day that its month does not have, and other separators, are written differently.
-    (self::text(number) == text).then_some(number)
+    let time = Time::parse(text)?;
+    // Eight digits that end with a zero have no number.
+    time.number().filter(|number| Time::from_number(*number) == time)
 }
 
 /// Returns the millisecond of a timestamp since 1970; `None` for a date and for a time without a zone.
@@ -409,31 +413,26 @@ mod tests {
         ] {
             assert_eq!(encode(text).map(super::text).as_deref(), Some(text));
         }
-        for text in [
-            "9999-12-31T23:59:59.999Z",
-            "2026-02-29",
-            "2026-04-31T10:00:00Z",
-            "2026-04-01T24:00:00Z",
-            "2026-04-01T10:00:60Z",
-            "2026-04-01t10:00:00z",
-            "2026-04-01 10:00",
-            "2026-04-01T10:00:00,120Z",
-            "2026-04-01T10:00:00.Z",
-            "2026-04-01T10:00:00-00:00",
-            "2026-04-01T10:00:00+02:10",
-            "2026-04-01T10:00:00+15:00",
-            "2026-04-01T10:00:00+0200",
-            "2026-04-01T10:00:00.12345600Z",
-            "2026-04-01T10:00:00.123456789+00:00",
-            "2026-04-01T10:00:00.1234567891Z",
-            "2026-02-30 10:00:00",
-            "1949-12-31T23:59:59.5Z",
-            "2100-01-01T00:00:00+00:00",
-            "+026-04-01",
-            "２-04-01",
-            "",
-        ] {
+        let others = "9999-12-31T23:59:59.999Z; 2026-02-29; 2026-04-31T10:00:00Z; 2026-04-01T24:00:00Z; \
+            2026-04-01T10:00:60Z; 2026-04-01t10:00:00z; 2026-04-01 10:00; 2026-04-01T10:00:00,120Z; \
+            2026-04-01T10:00:00.Z; 2026-04-01T10:00:00-00:00; 2026-04-01T10:00:00+02:10; \
+            2026-04-01T10:00:00+01:75; 2026-04-01T10:00:00-00; 2026-04-01T10:00:00+15:00; \
+            2026-04-01T10:00:00+0200; 2026-04-01T10:00:00.12345600Z; 2026-04-01T10:00:00.123456789+00:00; \
+            2026-04-01T10:00:00.1234567891Z; 2026-02-30 10:00:00; 1949-12-31T23:59:59.5Z; \
+            2100-01-01T00:00:00+00:00; +026-04-01; ２-04-01";
+        for text in others.split("; ").chain([""]) {
             assert_eq!(encode(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_give_their_texts(
+            text in "(20|19|00)[0-9]{2}[-/][0-1][0-9][-:][0-3][0-9]([T tZ][0-2][0-9]:[0-6][0-9]:[0-6][0-9]([.,][0-9]{0,10})?(Z|z|[+-][0-1][0-9](:?[0-9][05])?)?)?",
+        ) {
+            if let Some(number) = encode(&text) {
+                prop_assert_eq!(super::text(number), text);
+            }
         }
     }
 

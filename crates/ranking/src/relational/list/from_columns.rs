@@ -96,7 +96,7 @@ impl<T: Tables> ListScan<'_, T> {
         if let Some(after) = start.after {
             let tied =
                 TiedRecords { value: &after.value, rows: ties, after: Some(after), wanted, max_lookups };
-            wanted -= self.add_tied(tied, start, first)?.min(wanted);
+            wanted -= self.add_tied(&tied, start, first)?.min(wanted);
         }
         if wanted == 0 {
             return Ok(());
@@ -113,7 +113,7 @@ impl<T: Tables> ListScan<'_, T> {
         })?;
         if let Some((value, rows)) = last.filter(|_| wanted > 0) {
             let tied = TiedRecords { value: &value, rows, after: None, wanted, max_lookups };
-            self.add_tied(tied, start, first)?;
+            self.add_tied(&tied, start, first)?;
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ impl<T: Tables> ListScan<'_, T> {
     /// Adds the first ones of records with one value, by their keys. Returns their number.
     fn add_tied(
         &self,
-        tied: TiedRecords<'_>,
+        tied: &TiedRecords<'_>,
         start: PageStart<'_>,
         first: &mut FirstPlaces<'_>,
     ) -> Result<usize, T::Error> {
@@ -134,7 +134,7 @@ impl<T: Tables> ListScan<'_, T> {
         } else {
             usize::MAX
         };
-        if let Some(keys) = self.first_keys(&tied, max_read, start)? {
+        if let Some(keys) = self.first_keys(tied, max_read, start)? {
             keys.iter().for_each(|key| add(key));
             return Ok(added);
         }
