@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use fetchwell_conformance::figure_stores::{FigureAnswers, FigureChange, FigureStore, answer, check, write};
-use fetchwell_conformance::figures::{FigureQuery, FigureRecords, Random};
+use fetchwell_conformance::column_comparison::{
+    ComparedAnswers, ComparedStore, RecordChange, answer, check, write,
+};
+use fetchwell_conformance::random_queries::{Random, RandomRecords, StoreQuery};
 use fetchwell_core::handle::RecordScope;
 use fetchwell_ranking::relational::tables::Tables as _;
 use fetchwell_source::RecordStore as _;
@@ -56,20 +58,20 @@ impl TestedStore {
     }
 
     /// Answers a query by the connections of a pool.
-    fn answers_by(&self, pool: &PostgresPool, query: &FigureQuery) -> FigureAnswers {
+    fn answers_by(&self, pool: &PostgresPool, query: &StoreQuery) -> ComparedAnswers {
         let query = query.clone();
         let answers = read(pool, DEADLINE, move |tables, _| {
             let plain = answer(&tables.with_columns(ColumnUse::None), &query);
             let tables = tables.with_columns(ColumnUse::All);
             let has_columns = tables.columns(1, &["a"], None)?.is_some();
-            Ok(FigureAnswers { plain, from_columns: answer(&tables, &query), has_columns })
+            Ok(ComparedAnswers { plain, from_columns: answer(&tables, &query), has_columns })
         });
         self.runtime.block_on(answers).unwrap()
     }
 }
 
-impl FigureStore for TestedStore {
-    fn write(&mut self, connection: &str, records: Vec<FigureChange>) {
+impl ComparedStore for TestedStore {
+    fn write(&mut self, connection: &str, records: Vec<RecordChange>) {
         write(&PostgresTarget::new(self.pool().clone(), self.runtime.handle().clone()), connection, records);
         if !self.keeps_columns {
             self.build();
@@ -80,14 +82,14 @@ impl FigureStore for TestedStore {
         self.keeps_columns = true;
     }
 
-    fn answers(&self, query: &FigureQuery) -> FigureAnswers {
+    fn answers(&self, query: &StoreQuery) -> ComparedAnswers {
         self.answers_by(self.pool(), query)
     }
 }
 
 #[test]
 #[ignore = "needs PostgreSQL servers: tests/postgres/run"]
-fn columns_in_postgres_give_the_figures_of_the_records() {
+fn columns_in_postgres_give_the_answers_of_the_records() {
     check(TestedStore::new);
 }
 
@@ -106,13 +108,13 @@ const REMOVAL: &str = "DELETE FROM fetchwell.records WHERE stream = 1 AND key = 
 fn columns_that_are_damaged_or_missing_are_not_used() {
     let mut tested = TestedStore::new();
     let random = &mut Random(11);
-    let records = FigureRecords::new(random, 400);
-    let all: Vec<FigureChange> =
+    let records = RandomRecords::new(random, 400);
+    let all: Vec<RecordChange> =
         records.records.iter().map(|(key, data)| (key.clone(), Some(data.clone()))).collect();
     tested.write("one", all.clone());
     assert_eq!(tested.count("SELECT count(*) FROM fetchwell.column_segments"), 5);
     let stream = "s".parse().unwrap();
-    let queries: Vec<FigureQuery> = (0..12).map(|_| FigureQuery::new(random, &records, &stream)).collect();
+    let queries: Vec<StoreQuery> = (0..12).map(|_| StoreQuery::new(random, &records, &stream)).collect();
     tested.keep_columns();
     let damaged = |blocks: &str| format!("UPDATE fetchwell.column_blocks {DAMAGE} WHERE {blocks}");
     let changed = |values: &str| format!("UPDATE fetchwell.column_segments SET {values}");
@@ -158,7 +160,7 @@ fn columns_that_are_damaged_or_missing_are_not_used() {
         tested.execute(&sql);
         let check = |expect: Option<bool>, when: &str| {
             for query in &queries {
-                let FigureAnswers { plain, from_columns, has_columns } =
+                let ComparedAnswers { plain, from_columns, has_columns } =
                     tested.answers_by(tested.pool(), query);
                 assert_eq!(plain, from_columns, "{name}, {when}: {query:?}");
                 assert!(expect.is_none_or(|expect| expect == has_columns), "{name}, {when}: {has_columns}");
@@ -180,11 +182,11 @@ fn columns_that_are_damaged_or_missing_are_not_used() {
 fn removed_records_have_no_columns_and_other_roles_read_records() {
     let mut tested = TestedStore::new();
     let random = &mut Random(12);
-    let records = FigureRecords::new(random, 200);
+    let records = RandomRecords::new(random, 200);
     let put = |(key, data): &(String, _)| (key.clone(), Some(Clone::clone(data)));
     tested.write("one", records.records.iter().map(put).collect());
     let stream = "s".parse().unwrap();
-    let query = FigureQuery::new(random, &records, &stream);
+    let query = StoreQuery::new(random, &records, &stream);
     // A role that may not read columns.
     let url = tested.runtime.block_on(url_of(&tested.admin));
     tested.execute(
@@ -225,11 +227,11 @@ fn builds_that_are_ended_change_nothing() {
     let mut tested = TestedStore::new();
     tested.keep_columns();
     let random = &mut Random(13);
-    let records = FigureRecords::new(random, 300);
+    let records = RandomRecords::new(random, 300);
     let put = |(key, data): &(String, _)| (key.clone(), Some(Clone::clone(data)));
     tested.write("one", records.records.iter().map(put).collect());
     let stream = "s".parse().unwrap();
-    let query = FigureQuery::new(random, &records, &stream);
+    let query = StoreQuery::new(random, &records, &stream);
     let other = tested.runtime.block_on(async { connect(&url_of(&tested.admin).await).await });
     // The insert of a segment waits for this lock; then the session of the build is ended.
     let ended = tested.runtime.block_on(async {

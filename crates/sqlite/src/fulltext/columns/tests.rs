@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use fetchwell_conformance::figure_stores::{FigureAnswers, FigureChange, FigureStore, answer, check, write};
-use fetchwell_conformance::figures::FigureQuery;
+use fetchwell_conformance::column_comparison::{
+    ComparedAnswers, ComparedStore, RecordChange, answer, check, write,
+};
+use fetchwell_conformance::random_queries::StoreQuery;
 use fetchwell_ranking::relational::tables::Tables;
 use fetchwell_source::{AggregateQuery, Metric};
 use tempfile::TempDir;
@@ -24,8 +26,8 @@ struct TestedStore {
     search: SqliteSearch,
 }
 
-impl FigureStore for TestedStore {
-    fn write(&mut self, connection: &str, records: Vec<FigureChange>) {
+impl ComparedStore for TestedStore {
+    fn write(&mut self, connection: &str, records: Vec<RecordChange>) {
         write(&SqliteTarget::new(&self.path), connection, records);
     }
 
@@ -34,7 +36,7 @@ impl FigureStore for TestedStore {
         assert!(self.lock.is_some());
     }
 
-    fn answers(&self, query: &FigureQuery) -> FigureAnswers {
+    fn answers(&self, query: &StoreQuery) -> ComparedAnswers {
         let database = Database::open(&self.path).unwrap();
         let columns = IndexColumns::new(&database, &self.search.index).of_all_streams();
         let read = database.read(|sqlite| {
@@ -42,7 +44,7 @@ impl FigureStore for TestedStore {
             let plain = answer(&SqliteTables::new(&transaction), query);
             let tables = SqliteTables::with_columns(&transaction, &columns);
             let has_columns = tables.columns(1, &["a"], None).unwrap().is_some();
-            Ok(FigureAnswers { plain, from_columns: answer(&tables, query), has_columns })
+            Ok(ComparedAnswers { plain, from_columns: answer(&tables, query), has_columns })
         });
         read.unwrap()
     }
@@ -51,13 +53,13 @@ impl FigureStore for TestedStore {
 impl TestedStore {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("figures.db");
+        let path = folder.path().join("columns.db");
         Self { _folder: folder, path, lock: None, search: SqliteSearch::default() }
     }
 }
 
 #[test]
-fn columns_give_the_figures_of_the_records() {
+fn columns_give_the_answers_of_the_records() {
     check(TestedStore::new);
 }
 
@@ -81,7 +83,7 @@ fn columns_of_another_history_are_not_used() {
         if let Some(change) = change {
             store.write("one", vec![change]);
         }
-        let FigureAnswers { plain, from_columns, .. } = store.answers(&FigureQuery::Aggregate(sum.clone()));
+        let ComparedAnswers { plain, from_columns, .. } = store.answers(&StoreQuery::Aggregate(sum.clone()));
         assert_eq!(plain, from_columns);
         assert!(plain.contains(expect), "{plain}");
     }

@@ -1,6 +1,6 @@
-//! Random records and queries about their figures: filters, words, counts, groups and orders.
+//! Random records and queries about them: filters, words, counts, groups and orders.
 //!
-//! A store that reads figures in two ways, such as from columns and from the JSON of the records, must give the same answers. The
+//! A store that reads records in two ways, such as from columns and from the JSON of the records, must give the same answers. The
 //! records have fields of one kind and fields of mixed kinds, with the values that are hard to keep apart.
 
 use fetchwell_core::fit::characters;
@@ -40,14 +40,14 @@ const FIELDS: [&str; 14] =
 
 /// Records of one stream.
 #[derive(Debug)]
-pub struct FigureRecords {
+pub struct RandomRecords {
     /// Keys and data of the records.
     pub records: Vec<(String, RecordData)>,
     /// Kind of the values of each field.
     kinds: Vec<usize>,
 }
 
-impl FigureRecords {
+impl RandomRecords {
     /// Makes `count` records.
     pub fn new(random: &mut Random, count: usize) -> Self {
         let kinds = FIELDS.iter().map(|_| random.below(KINDS)).collect();
@@ -196,18 +196,18 @@ fn any_time(random: &mut Random) -> String {
     format!("2026-10-{day}{separator}{hour:02}:{minute}{fraction}{zone}")
 }
 
-/// Query about the figures of a stream.
+/// Query about the records of a stream.
 #[derive(Debug, Clone)]
-pub enum FigureQuery {
+pub enum StoreQuery {
     /// An aggregate of the stream.
     Aggregate(AggregateQuery),
     /// First page of a list.
     Records(RecordsQuery),
 }
 
-impl FigureQuery {
+impl StoreQuery {
     /// Makes a query about records.
-    pub fn new(random: &mut Random, records: &FigureRecords, stream: &StreamName) -> Self {
+    pub fn new(random: &mut Random, records: &RandomRecords, stream: &StreamName) -> Self {
         let filter = any_filter(random, records);
         if random.once_in(3) {
             let sort = (!random.once_in(4)).then(|| random.pick(&FIELDS).to_owned());
@@ -283,7 +283,7 @@ fn any_time_grouping(random: &mut Random) -> Grouping {
     Grouping::Time { field: random.pick(&FIELDS).to_owned(), granularity, time_zone: zone.parse().unwrap() }
 }
 
-fn any_filter(random: &mut Random, records: &FigureRecords) -> Filter {
+fn any_filter(random: &mut Random, records: &RandomRecords) -> Filter {
     let mut conditions = Map::new();
     for _ in 0..random.below(3) {
         let field = random.pick(&FIELDS);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Latency of filters, counts, groups and sorts of builds of fetchwell beside SQLite's JSON functions and DuckDB.
 
-Usage: benches/load/figures.py BINARY [BINARY ...] [--records N] [--calls N] [--folder FOLDER] [--postgres URL]
+Usage: benches/load/columns.py BINARY [BINARY ...] [--records N] [--calls N] [--folder FOLDER] [--postgres URL]
 
 N records of orders, half of them in the stream that is asked, are imported by each build into a store of its own, or into the
 database at URL, which is emptied for each. Then all builds answer the same calls by turns over MCP (stdio), SQLite and DuckDB

@@ -1,6 +1,6 @@
-//! Comparison of the figures from columns with those from the JSON of the records, for random records and queries.
+//! Comparison of the answers from columns with those from the JSON of the records, for random records and queries.
 //!
-//! `FETCHWELL_FIGURE_CASES` sets the number of queries, which are a few hundred otherwise, and `FETCHWELL_FIGURE_SEED` the first
+//! `FETCHWELL_COLUMN_CASES` sets the number of queries, which are a few hundred otherwise, and `FETCHWELL_COLUMN_SEED` the first
 //! seed.
 
 use std::fmt::Debug;
@@ -15,7 +15,7 @@ use fetchwell_source::RecordsPosition;
 use fetchwell_source::contract::{Change, IncomingRecord, NewConnection, no_progress};
 use fetchwell_source::sync::ImportTarget;
 
-use crate::figures::{FigureQuery, FigureRecords, Random};
+use crate::random_queries::{Random, RandomRecords, StoreQuery};
 
 /// Number of queries of each store.
 const QUERIES: usize = 150;
@@ -24,11 +24,11 @@ const QUERIES: usize = 150;
 const CASES: usize = 450;
 
 /// Record to be written, or to be deleted if it has no data.
-pub type FigureChange = (String, Option<RecordData>);
+pub type RecordChange = (String, Option<RecordData>);
 
 /// Answers to one query.
 #[derive(Debug)]
-pub struct FigureAnswers {
+pub struct ComparedAnswers {
     /// Answer from the JSON of all records.
     pub plain: String,
     /// Answer of tables that have columns.
@@ -38,19 +38,19 @@ pub struct FigureAnswers {
 }
 
 /// An empty store that is tested.
-pub trait FigureStore {
+pub trait ComparedStore {
     /// Writes records into the stream `s` of a connection, creating it.
-    fn write(&mut self, connection: &str, records: Vec<FigureChange>);
+    fn write(&mut self, connection: &str, records: Vec<RecordChange>);
 
     /// Leaves the columns as they are from now on.
     fn keep_columns(&mut self);
 
     /// Answers a query in both ways, at one state of the store.
-    fn answers(&self, query: &FigureQuery) -> FigureAnswers;
+    fn answers(&self, query: &StoreQuery) -> ComparedAnswers;
 }
 
 /// Writes records into the stream `s` of a connection of a database.
-pub fn write(target: &impl ImportTarget, connection: &str, records: Vec<FigureChange>) {
+pub fn write(target: &impl ImportTarget, connection: &str, records: Vec<RecordChange>) {
     let connection = NewConnection {
         connection_id: connection.parse().unwrap(),
         connector_key: "files".to_owned(),
@@ -70,16 +70,16 @@ pub fn write(target: &impl ImportTarget, connection: &str, records: Vec<FigureCh
 }
 
 /// Answers a query as text. A list is read to its third page.
-pub fn answer<T: Tables<Error: Debug>>(tables: &T, query: &FigureQuery) -> String {
+pub fn answer<T: Tables<Error: Debug>>(tables: &T, query: &StoreQuery) -> String {
     let (interrupt, allowance) = (Interrupt::default(), Allowance::unlimited());
     let bounds = ReadBounds { interrupt: &interrupt, allowance: &allowance };
     let problem = |error: T::Error| format!("{error:?}");
     match query {
-        FigureQuery::Aggregate(query) => match aggregate::aggregate(tables, query, bounds) {
+        StoreQuery::Aggregate(query) => match aggregate::aggregate(tables, query, bounds) {
             Ok(answer) => format!("{answer:?}"),
             Err(error) => problem(error),
         },
-        FigureQuery::Records(query) => {
+        StoreQuery::Records(query) => {
             let (mut pages, mut after): (_, Option<RecordsPosition>) = (String::new(), None);
             for _ in 0..3 {
                 match list::page(tables, query, after.as_ref(), bounds) {
@@ -101,11 +101,11 @@ pub fn answer<T: Tables<Error: Debug>>(tables: &T, query: &FigureQuery) -> Strin
 }
 
 /// Compares the answers to random queries about random records. Returns the number of queries that columns answered.
-fn compare(store: &mut impl FigureStore, seed: u64, queries: usize) -> usize {
+fn compare(store: &mut impl ComparedStore, seed: u64, queries: usize) -> usize {
     let random = &mut Random(seed);
     // A list in the order of a large stream asks the columns after its first records.
     let count = if seed.is_multiple_of(3) { 400 } else { 20 + random.below(300) };
-    let records = FigureRecords::new(random, count);
+    let records = RandomRecords::new(random, count);
     let put = |(key, data): &(String, RecordData)| (key.clone(), Some(data.clone()));
     let (first, second) = records.records.split_at(count / 2);
     store.write("one", first.iter().map(put).collect());
@@ -127,8 +127,8 @@ fn compare(store: &mut impl FigureStore, seed: u64, queries: usize) -> usize {
     let stream = "s".parse().unwrap();
     let mut answered = 0;
     for _ in 0..queries {
-        let query = FigureQuery::new(random, &records, &stream);
-        let FigureAnswers { plain, from_columns, has_columns } = store.answers(&query);
+        let query = StoreQuery::new(random, &records, &stream);
+        let ComparedAnswers { plain, from_columns, has_columns } = store.answers(&query);
         answered += usize::from(has_columns);
         assert_eq!(plain, from_columns, "seed {seed}: {query:?}");
     }
@@ -142,8 +142,8 @@ fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
 }
 
 /// Compares the answers of new stores to random queries, on two threads.
-pub fn check<S: FigureStore>(new_store: impl Fn() -> S + Sync) {
-    let (cases, first) = (setting("FETCHWELL_FIGURE_CASES"), setting::<u64>("FETCHWELL_FIGURE_SEED"));
+pub fn check<S: ComparedStore>(new_store: impl Fn() -> S + Sync) {
+    let (cases, first) = (setting("FETCHWELL_COLUMN_CASES"), setting::<u64>("FETCHWELL_COLUMN_SEED"));
     let (cases, first) = (cases.unwrap_or(CASES), first.unwrap_or(1));
     let (next, answered) = (AtomicU64::new(first), AtomicUsize::new(0));
     let end = first + cases.div_ceil(QUERIES) as u64;
