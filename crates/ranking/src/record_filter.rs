@@ -171,10 +171,11 @@ impl RecordFilter {
                 let docs = matching(segment.as_ref(), &self.predicate, &Interrupt::default());
                 let mut rows = Vec::new();
                 let read = in_columns(docs.and_then(|docs| segment.rows(&docs, &mut rows)));
-                // Nothing cancels the read of columns here.
-                match read.map_err(|_: SourceError| ()) {
+                match read {
                     Ok(Some(())) => passing.rows.extend(rows),
-                    Ok(None) | Err(()) => return Ok(None),
+                    Ok(None) => return Ok(None),
+                    // Nothing refuses or cancels this read.
+                    Err::<_, SourceError>(_never) => return Ok(None),
                 }
             }
             passing.rest.extend(columns.rest);

@@ -111,7 +111,7 @@ pub(crate) fn rank(
     let within = position.as_ref().and_then(|position| position.within.clone());
     let page = match search.page(position, within, nearest, &mut trace)? {
         RankedRecords::Few(ids) => search.page(None, Some(ids), nearest, &mut trace)?,
-        page => page,
+        page @ RankedRecords::Page(_) => page,
     };
     match page {
         RankedRecords::Page(page) => Ok(RankedPage { trace, ..*page }),

@@ -271,15 +271,10 @@ impl SqliteSearch {
         let mut passages = NearestPassages::new();
         let meaning = match at {
             Some(at) => at.meaning.clone(),
-            None => match place(&snapshot, question, &list, within, &mut passages) {
-                Ok(meaning) => meaning,
-                Err(NearestError::Index(error)) => return Err(failed(error).into()),
-                Err(NearestError::Store(error)) => return Err(error.into()),
-                Err(NearestError::Vectors(error)) => {
-                    problem = Some(error.to_string());
-                    None
-                }
-            },
+            None => {
+                let placed = place(&snapshot, question, &list, within, &mut passages);
+                placed.or_else(|error| without_vectors(error, failed, &mut problem))?
+            }
         };
         let placed = meaning.as_ref().map(|meaning| &meaning.placements).cloned().unwrap_or_default();
         let is_alone = meaning.as_ref().is_some_and(|meaning| meaning.is_alone);
@@ -335,6 +330,22 @@ impl Question<'_> {
 
     fn end_stage(&self, name: &'static str) {
         self.trace.borrow_mut().clock.end(name);
+    }
+}
+
+/// Returns no places by meaning if the vectors cannot be read, and stores why.
+fn without_vectors<Placed>(
+    error: NearestError,
+    failed: impl FnOnce(TantivyError) -> StoreError,
+    problem: &mut Option<String>,
+) -> Result<Option<Placed>, SourceError> {
+    match error {
+        NearestError::Index(error) => Err(failed(error).into()),
+        NearestError::Store(error) => Err(error.into()),
+        NearestError::Vectors(error) => {
+            *problem = Some(error.to_string());
+            Ok(None)
+        }
     }
 }
 

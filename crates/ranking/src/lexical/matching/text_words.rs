@@ -63,7 +63,7 @@ impl TextForm for TextWords {
 
 /// Filter of folded words to find, by their hashes.
 #[derive(Debug)]
-pub(super) struct PossibleHashes([u64; PossibleHashes::ELEMENTS]);
+pub(super) struct PossibleHashes([u64; Self::ELEMENTS]);
 
 impl Default for PossibleHashes {
     /// Creates a filter without words.
