@@ -140,7 +140,9 @@ async fn empty_lists_by_words_say_which_word_no_record_has() {
         ("acme -from:ann", "`-from:ann` cannot be read"),
         ("-acme", "`-acme` cannot be read: there are only words to exclude"),
         ("?!", "no word that records must have"),
-        (&"word ".repeat(60), "more than 50 words"),
+        (&"word ".repeat(60), "more than 50 words and phrases"),
+        ("acme -2026", "Write `-\"2026\"` to exclude it"),
+        ("acme -.net", "excludes nothing"),
     ] {
         let error = refused(json!({"stream": "invoices", "q": q})).await;
         assert_eq!(error["code"], "invalid_argument", "{error}");

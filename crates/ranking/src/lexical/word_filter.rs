@@ -134,7 +134,7 @@ impl WordFilter {
         }
         if required.len() + excluded.len() > MAX_PIECES {
             return Err(refused(
-                format!("there are more than {MAX_PIECES} words that records must have"),
+                format!("there are more than {MAX_PIECES} words and phrases"),
                 "Give the words that matter; `search` takes longer texts.",
             ));
         }

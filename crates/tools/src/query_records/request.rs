@@ -1,9 +1,9 @@
 //! The request of a list: typed arguments, validated without IO.
 
-use fetchwell_core::fit::{Limits, PageBudget};
+use fetchwell_core::fit::{Limits, PageBudget, clip};
 use fetchwell_core::handle::{ConnectionId, SourceName, StreamName};
 use fetchwell_core::record::RecordData;
-use fetchwell_ranking::lexical::word_filter::WordFilter;
+use fetchwell_ranking::lexical::word_filter::{RequiredPiece, WordFilter, required_pieces};
 use fetchwell_source::{
     ChangesToken, CountMode, Direction, Filter, Purpose, RecordsQuery, SearchText, Selection, SourceError,
     Start,
@@ -24,6 +24,9 @@ const DEFAULT_LIMIT: usize = 25;
 
 /// Maximum number of fields in `fields`.
 const MAX_NAMES: usize = 100;
+
+/// Maximum length of a word that an error quotes, in bytes of JSON.
+const MAX_QUOTE_BYTES: usize = 60;
 
 /// Maximum length of `q`, in characters.
 const MAX_WORDS_CHARS: usize = 1_000;
@@ -154,6 +157,16 @@ fn parse_words(q: &str) -> Result<SearchText, ToolError> {
     let parsed = parse_query(&q, &Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC));
     if let Some(warning) = parsed.warnings().first() {
         return Err(invalid(warning.refusal()));
+    }
+    // A search takes such a piece as text, which would turn what it says into its opposite here.
+    let is_negative =
+        |piece: &RequiredPiece<'_>| matches!(piece, RequiredPiece::Word(word) if word.starts_with('-'));
+    if let Some(RequiredPiece::Word(word)) = required_pieces(parsed.text()).find(is_negative) {
+        let (word, bare) = (clip(word, MAX_QUOTE_BYTES), clip(word.trim_start_matches('-'), MAX_QUOTE_BYTES));
+        let problem = format!(
+            "`{word}` excludes nothing. Write `-\"{bare}\"` to exclude it, or `\"{bare}\"` to require it"
+        );
+        return Err(invalid(problem));
     }
     if parsed.names_places() {
         return Err(invalid("the stream and the connection are arguments of their own".to_owned()));

@@ -40,6 +40,9 @@ pub(super) struct OpenedSegment {
 /// Number of columns of which it is remembered whether they have mail addresses.
 const MAX_KNOWN: u64 = 4_096;
 
+/// Maximum number of records that are looked up among the others one by one.
+const MAX_LOOKED_UP: usize = 8;
+
 /// Columns that have mail addresses or not. Segments do not change.
 static ADDRESSES: LazyLock<LruCache<(SegmentId, String), bool>> =
     LazyLock::new(|| LruCache::new(LruLimits::new(MAX_KNOWN)));
@@ -287,6 +290,16 @@ fn extend<T: PartialOrd + Copy + Debug + Send + Sync + 'static>(
 
 /// Divides records into those that are not among others, and those that are. Both lists are ascending.
 fn split(mut docs: Vec<u32>, others: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    if others.len() <= MAX_LOOKED_UP {
+        let among: Vec<u32> =
+            others.iter().copied().filter(|other| docs.binary_search(other).is_ok()).collect();
+        for other in &among {
+            if let Ok(at) = docs.binary_search(other) {
+                docs.remove(at);
+            }
+        }
+        return (docs, among);
+    }
     let (mut others, mut among) = (others.iter().peekable(), Vec::new());
     docs.retain(|doc| {
         while others.next_if(|other| *other < doc).is_some() {}
@@ -318,4 +331,20 @@ fn each_doc(
 
 fn unreadable(error: &TantivyError) -> ColumnError {
     ColumnError::Unreadable(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_and_many_records_are_split_off() {
+        for count in [0, 1, 8, 9, 40] {
+            let (docs, others): (Vec<u32>, Vec<u32>) =
+                ((0..60).map(|doc| doc * 2).collect(), (0..count).map(|other| other * 3).collect());
+            let is_other = |doc: &u32| others.binary_search(doc).is_ok();
+            let (among, rest): (Vec<u32>, Vec<u32>) = docs.iter().partition(|doc| is_other(doc));
+            assert_eq!(split(docs, &others), (rest, among), "{count}");
+        }
+    }
 }
