@@ -108,14 +108,13 @@ pub(crate) fn rank(
         lookups: &lookups,
         bounds,
     };
-    let within = position.as_ref().and_then(|position| position.within.clone());
-    let page = match search.page(position, within, nearest, &mut trace)? {
-        RankedRecords::Few(ids) => search.page(None, Some(ids), nearest, &mut trace)?,
-        page @ RankedRecords::Page(_) => page,
-    };
-    match page {
-        RankedRecords::Page(page) => Ok(RankedPage { trace, ..*page }),
-        RankedRecords::Few(_) => Ok(RankedPage::default()),
+    let mut within = position.as_ref().and_then(|position| position.within.clone());
+    let mut position = position;
+    loop {
+        match search.page(position.take(), within.take(), nearest, &mut trace)? {
+            RankedRecords::Page(page) => return Ok(RankedPage { trace, ..*page }),
+            RankedRecords::Few(ids) => within = Some(ids),
+        }
     }
 }
 

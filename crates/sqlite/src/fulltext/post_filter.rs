@@ -63,9 +63,7 @@ impl<'a> PostFilter<'a> {
 
     /// Returns true if the record of a row passes. `examined` is the number of matches before it.
     fn passes(&self, row: i64, examined: usize) -> Result<bool, StoreError> {
-        let known = (examined >= CHUNK)
-            .then(|| self.passing.get_or_init(|| self.passing_rows()))
-            .and_then(Option::as_ref);
+        let known = (examined >= CHUNK).then(|| self.passing_by_columns()).flatten();
         if let Some(passes) = known.and_then(|passing| passing.contains(row)) {
             return Ok(passes);
         }
@@ -82,7 +80,11 @@ impl<'a> PostFilter<'a> {
         })
     }
 
-    /// Returns the records that pass by their columns; `None` if there are no columns.
+    /// Returns the records that pass by their columns, which are asked once; `None` if there are no columns.
+    fn passing_by_columns(&self) -> Option<&PassingRows> {
+        self.passing.get_or_init(|| self.passing_rows()).as_ref()
+    }
+
     fn passing_rows(&self) -> Option<PassingRows> {
         let read = self.database.read(|sqlite| {
             let transaction = sqlite.unchecked_transaction()?;
@@ -101,14 +103,16 @@ impl<'a> PostFilter<'a> {
     /// Returns the rows of the first `limit` of some matches that pass the filter.
     pub(super) fn passing(&self, matches: &[Match], limit: usize) -> Result<HashSet<i64>, StoreError> {
         let page = |offset, limit| Ok(matches.iter().skip(offset).take(limit).copied().collect());
-        Ok(self.pass(0, limit, page)?.rows.iter().map(|found| found.row).collect())
+        Ok(self.pass(0, limit, false, page)?.rows.iter().map(|found| found.row).collect())
     }
 
-    /// Returns the first `limit` matches after `offset` that pass the filter.
+    /// Returns the first `limit` matches after `offset` that pass the filter. Ends early if `may_select` is true and
+    /// [`Self::few`] has the records among which the search is to be made.
     pub(super) fn pass(
         &self,
         offset: usize,
         limit: usize,
+        may_select: bool,
         matches: impl Fn(usize, usize) -> Result<Vec<Match>, StoreError>,
     ) -> Result<MatchPage, StoreError> {
         let mut found = MatchPage { rows: Vec::new(), consumed: 0, more: true };
@@ -128,6 +132,9 @@ impl<'a> PostFilter<'a> {
             }
             if rows.len() < CHUNK {
                 found.more = false;
+                break;
+            }
+            if may_select && self.passing_by_columns().and_then(PassingRows::few).is_some() {
                 break;
             }
         }

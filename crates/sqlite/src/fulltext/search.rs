@@ -217,13 +217,15 @@ impl SqliteSearch {
         let mut within = at.as_ref().and_then(|at| at.within.clone());
         loop {
             let fault = RefCell::default();
-            let answer = match self.answer(database, &question, at.as_ref(), within.as_ref(), &fault) {
-                Ok(_) if at.is_none() && within.is_none() && question.few_pass().is_some() => {
-                    within = question.few_pass();
-                    continue;
-                }
-                answer => answer,
-            };
+            let answer = self.answer(database, &question, at.as_ref(), within.as_ref(), &fault);
+            if at.is_none()
+                && within.is_none()
+                && answer.is_ok()
+                && let Some(few) = question.few_pass()
+            {
+                within = Some(few);
+                continue;
+            }
             match answer {
                 // The next try rebuilds the damaged index or opens it again.
                 Err(_)
@@ -292,7 +294,7 @@ impl SqliteSearch {
         let found = match post_filter {
             None => matches(offset, query.limit.saturating_add(1))
                 .map(|rows| MatchPage::from_lookahead(rows, query.limit))?,
-            Some(post_filter) => post_filter.pass(offset, query.limit, matches)?,
+            Some(filter) => filter.pass(offset, query.limit, at.is_none() && within.is_none(), matches)?,
         };
         question.end_stage("page");
         let next = Position {
