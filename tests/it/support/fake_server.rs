@@ -1,12 +1,13 @@
 //! A server on a real socket that can misbehave as real ones do: of records, or of MCP.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::net::TcpSocket;
 
 use super::waiting::wait_until;
 
@@ -59,6 +60,8 @@ pub(crate) struct FakeServer {
     abandoned: Arc<AtomicUsize>,
     open: Arc<AtomicUsize>,
     stopped: Arc<AtomicUsize>,
+    /// The port of a closed server, bound without listening.
+    closed: Mutex<Option<TcpSocket>>,
 }
 
 impl FakeServer {
@@ -72,6 +75,7 @@ impl FakeServer {
             abandoned: Arc::default(),
             open: Arc::default(),
             stopped: Arc::default(),
+            closed: Mutex::default(),
         };
         let (requests, abandoned, open, stopped) = (
             Arc::clone(&server.requests),
@@ -113,13 +117,19 @@ impl FakeServer {
         self.open.load(Ordering::SeqCst)
     }
 
-    /// Stops listening: further connections are refused.
+    /// Stops listening: further connections are refused, and no other server gets the port.
     pub(crate) fn close(&self) {
+        let address: SocketAddr = self.url.trim_start_matches("http://").parse().unwrap();
         self.stopped.store(1, Ordering::SeqCst);
         // Wakes the listener so that it notices the stop, and waits until it has ended.
-        while TcpStream::connect(self.url.trim_start_matches("http://")).is_ok() {
+        while TcpStream::connect(address).is_ok() {
             std::thread::park_timeout(Duration::from_millis(1));
         }
+        let socket = TcpSocket::new_v4().unwrap();
+        // Connections of the server may still be open.
+        socket.set_reuseaddr(true).unwrap();
+        socket.bind(address).unwrap();
+        *self.closed.lock().unwrap() = Some(socket);
     }
 
     /// Waits until a client has disconnected before its answer.
