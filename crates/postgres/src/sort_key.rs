@@ -23,6 +23,8 @@ impl SortKey {
     pub(crate) fn new(value: &SortValue) -> Self {
         match value {
             SortValue::Missing => Self { bytes: vec![MISSING], is_truncated: false },
+            // No row has such a value; this one is in its place.
+            SortValue::NonNumber(_) => Self { bytes: vec![MISSING, 1], is_truncated: false },
             SortValue::Number(bits) => {
                 let sign = 1 << 63;
                 // The order of IEEE 754: negative numbers count downwards.

@@ -147,7 +147,7 @@ impl Source for InMemory {
         let hit = |row: &Row| Hit {
             time: match sort_value(*row) {
                 SortValue::Text(time) => Some(time),
-                SortValue::Missing | SortValue::Number(_) => None,
+                _ => None,
             },
             ..Hit::new(HitId::Record(address(*row)), format!("{row:?}"))
         };

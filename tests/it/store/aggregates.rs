@@ -94,6 +94,22 @@ async fn a_table_is_compared_by_its_numbers() {
 }
 
 #[tokio::test]
+async fn texts_in_a_field_of_numbers_are_ordered_before_them() {
+    let (_folder, path) = table_of(&["5", "n/a", "", "50", "-", "120.5"]);
+    for (direction, expect) in [
+        (Direction::Ascending, ["2", "4", "1", "0", "3", "5"]),
+        (Direction::Descending, ["5", "3", "0", "1", "4", "2"]),
+    ] {
+        let query = RecordsQuery {
+            sort: Some("amount".to_owned()),
+            direction,
+            ..RecordsQuery::new("s".parse().unwrap(), 100)
+        };
+        assert_eq!(keys(&open(&path).records(&query).await.unwrap().rows), expect);
+    }
+}
+
+#[tokio::test]
 async fn sums_are_exact_decimals() {
     let (_folder, path) = store_of(&values("amount", &[json!(0.1), json!(0.2), json!(508_753.14)]));
     let answer = figure(&path, &of(Metric::Sum, Some("amount"), None)).await;

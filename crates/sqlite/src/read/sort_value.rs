@@ -7,10 +7,11 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 /// Stored in place of a missing value; less than every number that JSON can represent.
 const MISSING: f64 = f64::NEG_INFINITY;
 
-/// Returns a sort value as it is stored.
+/// Returns a sort value as it is stored, or one that is in its place: no row has a text in a field of numbers.
 pub(crate) fn stored_value(value: &SortValue) -> ToSqlOutput<'_> {
     match value {
         SortValue::Missing => MISSING.into(),
+        SortValue::NonNumber(_) => f64::MIN.into(),
         SortValue::Number(bits) => f64::from_bits(*bits).into(),
         SortValue::Text(text) => text.as_str().into(),
     }

@@ -18,6 +18,9 @@ pub enum SortValue {
     /// No value, or a value that cannot be ordered.
     #[serde(rename = "m")]
     Missing,
+    /// A text in a field of numbers, such as `n/a`. It is before all numbers, so that a list by largest number ends with it.
+    #[serde(rename = "x")]
+    NonNumber(String),
     /// The bits of an `f64`, because a number printed as text may not parse to the same value.
     #[serde(rename = "n")]
     Number(u64),
@@ -42,10 +45,25 @@ impl SortValue {
         Self::Text(comparable(text).unwrap_or_else(|| text.to_owned()))
     }
 
+    /// Returns the sort value of a text in a field of numbers.
+    pub fn non_number(text: &str) -> Self {
+        Self::NonNumber(comparable(text).unwrap_or_else(|| text.to_owned()))
+    }
+
     /// Returns the sort key of a finite number.
     pub fn number(number: f64) -> Self {
         // -0 and 0 are the same number.
         Self::Number((if number == 0.0 { 0.0_f64 } else { number }).to_bits())
+    }
+
+    /// Returns the place of values of this kind among those of others.
+    fn class(&self) -> u8 {
+        match self {
+            Self::Missing => 0,
+            Self::NonNumber(_) => 1,
+            Self::Number(_) => 2,
+            Self::Text(_) => 3,
+        }
     }
 }
 
@@ -60,11 +78,9 @@ impl PartialOrd for SortValue {
 impl Ord for SortValue {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
-            (Self::Missing, Self::Missing) => Ordering::Equal,
             (Self::Number(a), Self::Number(b)) => f64::from_bits(*a).total_cmp(&f64::from_bits(*b)),
-            (Self::Text(a), Self::Text(b)) => a.cmp(b),
-            (Self::Missing, _) | (Self::Number(_), Self::Text(_)) => Ordering::Less,
-            (_, Self::Missing) | (Self::Text(_), Self::Number(_)) => Ordering::Greater,
+            (Self::Text(a), Self::Text(b)) | (Self::NonNumber(a), Self::NonNumber(b)) => a.cmp(b),
+            _ => self.class().cmp(&other.class()),
         }
     }
 }

@@ -31,20 +31,21 @@ pub(super) fn sort_field<'a>(query: &'a RecordsQuery, stream: &StreamRow) -> Opt
     query.sort.as_deref().filter(|field| *field != cursor_field)
 }
 
-/// Returns the value that orders a record by a field of any type.
+/// Returns the value that orders a record by a field of any type. Texts in a field of numbers are before the numbers.
 pub(super) fn sort_value(value: Option<&Value>, is_number: bool) -> SortValue {
+    let begin = |text| characters(text, 0, MAX_SORT_TEXT);
     match value {
-        Some(value) if is_number => {
-            Numeric::from_value(value).map_or(SortValue::Missing, |number| SortValue::number(number.as_f64()))
-        }
-        Some(Value::String(text)) if text.len() > MAX_SORT_TEXT => {
-            SortValue::text(characters(text, 0, MAX_SORT_TEXT))
-        }
+        Some(value) if is_number => match (Numeric::from_value(value), value) {
+            (Some(number), _) => SortValue::number(number.as_f64()),
+            (None, Value::String(text)) if !text.is_empty() => SortValue::non_number(begin(text)),
+            (None, _) => SortValue::Missing,
+        },
+        Some(Value::String(text)) => SortValue::text(begin(text)),
         value => SortValue::from_value(value),
     }
 }
 
-/// Returns true for a column of numbers. Its texts, such as `n/a`, have no place among the numbers.
+/// Returns true for a field of numbers, or one in which a text is a number.
 pub(super) fn is_number_field(stream: &StreamRow, field: &str) -> bool {
     stream.detail.field(field).is_some_and(|field| field.capabilities.contains(&Capability::Sum))
 }
