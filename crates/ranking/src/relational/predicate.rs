@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 
 use fetchwell_core::record::{
     Capability, FieldDetail, FieldPath, Numeric, Scalar, SortValue, StreamDetail, comparable,
+    parse_local_time,
 };
 use fetchwell_source::manifest::kinds::{is_day, is_time};
 use fetchwell_source::{Condition, Filter, QueryFault, RangeOperator, SourceError, Test};
@@ -164,7 +165,7 @@ impl Comparand {
 
 impl TextComparand {
     /// Returns true if two texts are identical, the same time, or the same address: `01234` does not equal `1234`. A day
-    /// equals every time on it, in UTC.
+    /// equals every time on it, in UTC, and every time without a zone on it.
     fn equals(&self, text: &str) -> bool {
         if *text == self.text {
             return true;
@@ -172,6 +173,7 @@ impl TextComparand {
         match comparable(text) {
             Some(time) if is_day(&self.text) => time.starts_with(&self.text),
             Some(time) => time == self.ordered,
+            None if is_day(&self.text) => text.starts_with(&self.text) && parse_local_time(text).is_some(),
             None => is_same_address(text, &self.text),
         }
     }
@@ -342,6 +344,11 @@ mod tests {
     #[test]
     fn a_day_equals_the_times_on_it() {
         check(&json!({"t": "2026-04-01"}), &json!({"t": "2026-04-01T23:59:59Z"}), true);
+        for (time, expect) in
+            [("2026-04-01T23:59:59", true), ("2026-04-01 09:30", true), ("2026-04-01 is a day", false)]
+        {
+            check(&json!({"t": "2026-04-01"}), &json!({"t": time}), expect);
+        }
         check(&json!({"t": "2026-04-01"}), &json!({"t": "2026-04-02T01:00:00+02:00"}), true);
         check(&json!({"t": "2026-04-01"}), &json!({"t": "2026-04-01T01:00:00+02:00"}), false);
         check(&json!({"t": "2026-04-01"}), &json!({"t": "2026-04-01"}), true);

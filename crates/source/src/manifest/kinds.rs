@@ -1,6 +1,6 @@
 //! Value types observed in a field, as a bit set.
 
-use fetchwell_core::record::{Numeric, parse_timestamp};
+use fetchwell_core::record::{Numeric, parse_local_time, parse_timestamp};
 use jiff::civil::Date;
 use serde_json::Value;
 
@@ -32,6 +32,7 @@ impl Kinds {
             Value::Null => 0,
             Value::String(text) if is_time(text) => 2,
             Value::String(text) if is_day(text) => 128,
+            Value::String(text) if parse_local_time(text).is_some() => 2,
             Value::String(text) if Numeric::of_text(text).is_some() => 1 | NUMBER_AS_TEXT,
             Value::String(_) => 1,
             Value::Number(number) if number.is_f64() => 8,
@@ -110,6 +111,7 @@ mod tests {
         assert_eq!(of(&[json!(1), json!(2.5)]), "number");
         assert_eq!(of(&[json!(1), json!([]), json!({})]), "integer array object");
         assert_eq!(of(&[json!("2026-04-01")]), "date");
+        assert_eq!(of(&[json!("2026-04-01T10:00"), json!("2026-04-01T10:00:00Z")]), "date-time");
         assert_eq!(of(&[json!("2026-04-01"), json!("2026-13-01")]), "string");
         assert_eq!(of(&[json!("2026-04-01 is a day like others")]), "string");
     }

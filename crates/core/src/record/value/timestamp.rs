@@ -3,18 +3,27 @@
 use std::fmt::Write;
 
 use jiff::Timestamp;
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
 /// Parses a timestamp with its offset from UTC. Checks the shape of the text first, because most texts are no
 /// timestamp.
 pub fn parse_timestamp(text: &str) -> Option<Timestamp> {
+    if text.len() >= 17 && begins_like_a_day(text) { text.parse().ok() } else { None }
+}
+
+/// Parses a time without a zone, such as `2026-04-01T10:00`, or a date as its midnight.
+pub fn parse_local_time(text: &str) -> Option<DateTime> {
+    if begins_like_a_day(text) { text.parse().ok() } else { None }
+}
+
+/// Returns true if a text has the shape of a date, of which most texts have no part.
+fn begins_like_a_day(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let shaped = (17..=40).contains(&bytes.len())
+    (10..=40).contains(&bytes.len())
         && bytes.first().is_some_and(u8::is_ascii_digit)
         && bytes.get(4) == Some(&b'-')
-        && bytes.get(7) == Some(&b'-');
-    if shaped { text.parse().ok() } else { None }
+        && bytes.get(7) == Some(&b'-')
 }
 
 /// Parses the day that a text begins with, as its start in UTC.

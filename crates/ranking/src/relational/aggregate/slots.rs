@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use fetchwell_source::SourceError;
 use serde_json::Value;
 
-use super::super::columns::time::{date, millis};
+use super::super::columns::time::{floor, millis};
 use super::super::columns::{Cell, CellBlock};
 use super::super::interrupt::Interrupt;
 use super::group_key::GroupKey;
@@ -82,8 +82,7 @@ impl<'a> Slots<'a> {
             (Cell::Text(ordinal), _) => self.text_slot(ordinal),
             (Cell::Time(number), Some(buckets)) => match millis(number) {
                 Some(millis) => self.time_slot(cell, millis, buckets),
-                // A time without a zone is in the bucket of its date.
-                None => self.value_slot(Cell::Time(date(number))),
+                None => self.value_slot(Cell::Time(floor(number, buckets.span_on_the_clock()))),
             },
             (Cell::List(_), Some(_)) => self.value_slot(Cell::Missing),
             (Cell::List(list), None) => {

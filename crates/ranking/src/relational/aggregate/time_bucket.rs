@@ -3,12 +3,14 @@
 use std::fmt;
 use std::ops::Range;
 
-use fetchwell_core::record::parse_timestamp;
+use fetchwell_core::record::{parse_local_time, parse_timestamp};
 use fetchwell_source::{Granularity, QueryFault, SourceError, TimeZoneName};
 use jiff::civil::Date;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, ToSpan, Zoned};
 use serde_json::Value;
+
+use super::super::columns::time::DAY;
 
 /// Assigns times to buckets of one granularity in one time zone.
 #[derive(Debug)]
@@ -46,13 +48,23 @@ impl TimeBuckets {
         Ok(Self { granularity, zone })
     }
 
-    /// Returns the bucket of a timestamp (`2026-04-01T10:00:00Z`) or a date (`2026-04-01`). A bucket shorter than a
-    /// day keeps its offset, which tells the two repeated hours apart when clocks go back.
+    /// Returns the seconds of a span on the clock of which all times without a zone are in one bucket.
+    pub(super) fn span_on_the_clock(&self) -> i64 {
+        match self.granularity {
+            Granularity::Minute => 60,
+            Granularity::Hour => 3_600,
+            _ => DAY,
+        }
+    }
+
+    /// Returns the bucket of a timestamp (`2026-04-01T10:00:00Z`), of a time without a zone, which is one of the zone of the buckets, or
+    /// of a date (`2026-04-01`). A bucket shorter than a day keeps its offset, which tells the two repeated hours apart when clocks go
+    /// back.
     pub(super) fn bucket_of(&self, value: &Value) -> Option<TimeBucket> {
         let text = value.as_str()?;
         let local = match parse_timestamp(text) {
             Some(timestamp) => timestamp.to_zoned(self.zone.clone()),
-            None => text.parse::<Date>().ok()?.to_zoned(self.zone.clone()).ok()?,
+            None => parse_local_time(text)?.to_zoned(self.zone.clone()).ok()?,
         };
         self.bucket_at(&local)
     }
@@ -142,6 +154,9 @@ mod tests {
         check(Granularity::Quarter, "UTC", "2026-12-05T10:00:00Z", Some("2026-10-01"));
         check(Granularity::Year, "UTC", "2026-12-05T10:00:00Z", Some("2026-01-01"));
         check(Granularity::Day, "UTC", "soon", None);
+        check(Granularity::Day, "America/New_York", "2026-04-01T23:30", Some("2026-04-01"));
+        check(Granularity::Hour, "Europe/Oslo", "2026-04-01 10:59:59", Some("2026-04-01T10:00:00+02:00"));
+        check(Granularity::Minute, "UTC", "2026-04-01T10:59:59.5", Some("2026-04-01T10:59:00+00:00"));
     }
 
     #[test]

@@ -44,7 +44,7 @@ type Span = (TimeOrder, TimeOrder);
 /// Test of times by their numbers.
 #[derive(Debug)]
 enum TimeTest {
-    /// Timestamps in some spans, and other times with some numbers.
+    /// Timestamps in some spans, and other times with some numbers or on days with these numbers.
     Equal { spans: Vec<Span>, numbers: Vec<i64> },
     /// All times by their order relative to a bound.
     Range(RangeOperator, TimeOrder),
@@ -123,7 +123,9 @@ impl<'a> CellTest<'a> {
             TimeTest::Equal { spans, .. } if place.is_timestamp() => {
                 return spans.iter().any(|span| is_inside(place, span));
             }
-            TimeTest::Equal { numbers, .. } => return numbers.contains(&number),
+            TimeTest::Equal { numbers, .. } => {
+                return numbers.contains(&number) || numbers.contains(&time::floor(number, time::DAY));
+            }
             TimeTest::TimestampRange(span) if place.is_timestamp() => {
                 return span.as_ref().is_some_and(|span| is_inside(place, span));
             }

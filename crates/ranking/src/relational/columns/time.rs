@@ -14,7 +14,7 @@ const FORMS: i64 = 4;
 /// Units of a second, and seconds of a day.
 const MICROS: i64 = 1_000_000;
 pub(super) const NANOS: i64 = 1_000_000_000;
-pub(super) const DAY: i64 = 86_400;
+pub(in super::super) const DAY: i64 = 86_400;
 
 /// First second of the year 0000, and the last one that has timestamps: 9999-12-30T22:00:00Z.
 pub(super) const FIRST: i64 = -62_167_219_200;
@@ -329,10 +329,14 @@ pub(in super::super) fn millis(number: i64) -> Option<i64> {
     }
 }
 
-/// Returns the number of the date of a time without a zone, or of a date itself.
-pub(in super::super) fn date(number: i64) -> i64 {
-    let seconds = Time::from_number(number).seconds.div_euclid(DAY) * DAY;
-    seconds * 1_000 * FORMS + 2
+/// Returns the number of the time without a zone, or of the date, at which a span of so many seconds on the clock begins that a
+/// time without a zone, or a date, is in.
+pub(in super::super) fn floor(number: i64, span: i64) -> i64 {
+    let Time { seconds, form, .. } = Time::from_number(number);
+    let seconds = seconds.div_euclid(span) * span;
+    let local = Form::Time { zone: Zone::Local, has_space: false, digits: 0 };
+    let form = if form == Form::Date || span == DAY { Form::Date } else { local };
+    Time { seconds, nanos: 0, form }.number().unwrap_or(number)
 }
 
 /// Returns the place of a number among times.
