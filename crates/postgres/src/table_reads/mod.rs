@@ -13,6 +13,7 @@ use fetchwell_ranking::relational::interrupt::ReadBounds;
 use fetchwell_ranking::relational::stream_row::{SchemaRow, StreamColumns, StreamRow, add_row};
 use fetchwell_ranking::relational::tables::{
     ChangeRow, EachRow, KeyScan, RecordKey, RowScan, Scan, SizedRecord, StoreIdentity, Tables, WordScan,
+    after_operator, order_keyword,
 };
 use fetchwell_source::manifest::kinds::Kinds;
 use fetchwell_source::{Direction, RangeOperator, SourceError};
@@ -220,17 +221,10 @@ impl Tables for PostgresTables<'_> {
     ) -> Result<(), SourceError> {
         // The index on keys is read until there are enough. The server does not know that.
         self.queries.execute("SET LOCAL enable_sort = off")?;
-        let is_descending = scan.direction == Direction::Descending;
-        let order = if is_descending { "DESC" } else { "ASC" };
-        let operator = match (is_descending, scan.after.is_some_and(|start| start.is_inclusive)) {
-            (true, true) => "<=",
-            (true, false) => "<",
-            (false, true) => ">=",
-            (false, false) => ">",
-        };
+        let order = order_keyword(scan.direction);
         let (mut after, mut values) = (String::new(), vec![&scan.stream as &(dyn ToSql + Sync)]);
         if let Some(start) = &scan.after {
-            after = format!("AND r.key {operator} $2");
+            after = format!("AND r.key {} $2", after_operator(scan.direction, start.is_inclusive));
             values.push(&start.key);
         }
         let sql = format!(
@@ -285,14 +279,8 @@ fn scan_sql(scan: &Scan<'_>, limits: &[(RangeOperator, SortKey)]) -> String {
         scan_columns(scan.wants_data)
     );
     let mut next = 2;
-    let is_descending = scan.order == Some(Direction::Descending);
     if let Some(start) = &scan.after {
-        let operator = match (is_descending, start.is_inclusive) {
-            (true, true) => "<=",
-            (true, false) => "<",
-            (false, true) => ">=",
-            (false, false) => ">",
-        };
+        let operator = after_operator(scan.order.unwrap_or(Direction::Ascending), start.is_inclusive);
         sql.push_str(&format!(" AND (r.sort_value, r.key) {operator} ($2, $3)"));
         next = 4;
     }
@@ -309,8 +297,7 @@ fn scan_sql(scan: &Scan<'_>, limits: &[(RangeOperator, SortKey)]) -> String {
         sql.push_str(&format!(" AND r.sort_value {operator} ${next}"));
         next += 1;
     }
-    if scan.order.is_some() {
-        let order = if is_descending { "DESC" } else { "ASC" };
+    if let Some(order) = scan.order.map(order_keyword) {
         sql.push_str(&format!(" ORDER BY r.sort_value {order}, r.key {order}"));
     }
     sql

@@ -213,6 +213,24 @@ pub struct ScanStart<'a> {
     pub is_inclusive: bool,
 }
 
+/// Returns the SQL keyword of an order.
+pub fn order_keyword(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Ascending => "ASC",
+        Direction::Descending => "DESC",
+    }
+}
+
+/// Returns the SQL operator of the rows behind a position in an order, or of those with the position itself.
+pub fn after_operator(direction: Direction, is_inclusive: bool) -> &'static str {
+    match (direction, is_inclusive) {
+        (Direction::Ascending, false) => ">",
+        (Direction::Ascending, true) => ">=",
+        (Direction::Descending, false) => "<",
+        (Direction::Descending, true) => "<=",
+    }
+}
+
 impl Scan<'_> {
     /// Creates a scan of the texts of all records of a stream.
     #[must_use]

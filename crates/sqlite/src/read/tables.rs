@@ -10,7 +10,7 @@ use fetchwell_ranking::relational::stream_row::{SchemaRow, StreamColumns, Stream
 use fetchwell_ranking::relational::streams::stream_rows;
 use fetchwell_ranking::relational::tables::{
     ChangeRow, EachRow, KeyScan, RecordKey, RowScan, Scan, ScanRow, SizedRecord, StoreIdentity, Tables,
-    WordScan, pass_with_words,
+    WordScan, after_operator, order_keyword, pass_with_words,
 };
 use fetchwell_source::manifest::kinds::Kinds;
 use fetchwell_source::{Direction, RangeOperator, SourceError};
@@ -350,15 +350,11 @@ const CHANGES_SQL: &str = "SELECT r.key, r.data, r.emitted_at, r.version, octet_
 
 /// Returns the SQL for the keys of a stream (?1) after a key (?2). The index on keys has all that it reads.
 fn keys_sql(scan: &KeyScan<'_>) -> String {
-    let is_descending = scan.direction == Direction::Descending;
-    let order = if is_descending { "DESC" } else { "ASC" };
-    let after = match scan.after.map(|start| (is_descending, start.is_inclusive)) {
-        None => "?2 IS NULL",
-        Some((true, true)) => "key <= ?2",
-        Some((true, false)) => "key < ?2",
-        Some((false, true)) => "key >= ?2",
-        Some((false, false)) => "key > ?2",
+    let after = match &scan.after {
+        None => "?2 IS NULL".to_owned(),
+        Some(start) => format!("key {} ?2", after_operator(scan.direction, start.is_inclusive)),
     };
+    let order = order_keyword(scan.direction);
     format!("SELECT NULL, key, NULL, 0, id FROM records WHERE stream = ?1 AND {after} ORDER BY key {order}")
 }
 
@@ -368,14 +364,8 @@ fn scan_sql<'a>(scan: &'a Scan<'_>) -> (String, Vec<ToSqlOutput<'a>>) {
     let mut sql =
         format!("SELECT sort_value, key, {data}, id FROM records WHERE stream = ?1 AND data IS NOT NULL");
     let mut values: Vec<ToSqlOutput<'_>> = vec![scan.stream.into()];
-    let is_descending = scan.order == Some(Direction::Descending);
     if let Some(start) = &scan.after {
-        let operator = match (is_descending, start.is_inclusive) {
-            (true, true) => "<=",
-            (true, false) => "<",
-            (false, true) => ">=",
-            (false, false) => ">",
-        };
+        let operator = after_operator(scan.order.unwrap_or(Direction::Ascending), start.is_inclusive);
         sql.push_str(&format!(" AND (sort_value, key) {operator} (?2, ?3)"));
         values.push(stored_value(start.value));
         values.push(start.key.into());
@@ -390,8 +380,7 @@ fn scan_sql<'a>(scan: &'a Scan<'_>) -> (String, Vec<ToSqlOutput<'a>>) {
         };
         sql.push_str(&format!(" AND sort_value {operator} ?{}", values.len()));
     }
-    if scan.order.is_some() {
-        let order = if is_descending { "DESC" } else { "ASC" };
+    if let Some(order) = scan.order.map(order_keyword) {
         sql.push_str(&format!(" ORDER BY sort_value {order}, key {order}"));
     }
     (sql, values)
