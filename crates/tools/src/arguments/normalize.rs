@@ -9,11 +9,8 @@ use fetchwell_core::fit::clip;
 use fetchwell_core::record::{RecordData, kind_name};
 use serde_json::{Number, Value};
 
-use crate::error::ToolError;
+use crate::error::{MAX_WORD_BYTES, ToolError};
 use crate::tool::ToolSpec;
-
-/// Maximum length of a quoted value, in bytes of JSON.
-const MAX_QUOTE_BYTES: usize = 60;
 
 /// The arguments of a call, in the types that the input schema declares.
 #[derive(Debug, Default)]
@@ -186,7 +183,7 @@ impl Normalizer<'_> {
                         ValueType::Any => Some(value),
                         _ => self
                             .normalize(inner, value, false)
-                            .map_err(|problem| format!("`{}`: {problem}", clip(&name, MAX_QUOTE_BYTES)))?,
+                            .map_err(|problem| format!("`{}`: {problem}", clip(&name, MAX_WORD_BYTES)))?,
                     };
                     if let Some(value) = value {
                         read.insert(name, value);
@@ -218,7 +215,7 @@ impl Normalizer<'_> {
                 let only = self.normalize(item, Value::String(text), true)?;
                 Ok(only.map(|only| Value::Array(vec![only])))
             }
-            _ => Err(format!("it is the string \"{}\", not {}", clip(&text, MAX_QUOTE_BYTES), kind.name())),
+            _ => Err(format!("it is the string \"{}\", not {}", clip(&text, MAX_WORD_BYTES), kind.name())),
         }
     }
 
@@ -240,7 +237,7 @@ impl Normalizer<'_> {
             _ if count == 0 && minimum > 0 => Ok(None),
             _ if count < minimum => Err(format!("{number} is not an integer {bounds}")),
             Some(maximum) if count > maximum => {
-                let number = clip(&number.to_string(), MAX_QUOTE_BYTES);
+                let number = clip(&number.to_string(), MAX_WORD_BYTES);
                 self.warnings.push(format!("`{}` {number} is over the maximum: {maximum} used", self.name));
                 Ok(Some(maximum.into()))
             }
@@ -263,7 +260,7 @@ fn one_of(choices: &[String], text: String) -> Result<Value, String> {
     if choices.is_empty() || choices.contains(&text) {
         return Ok(Value::String(text));
     }
-    Err(format!("\"{}\" is none of {}", clip(&text, MAX_QUOTE_BYTES), choices.join(", ")))
+    Err(format!("\"{}\" is none of {}", clip(&text, MAX_WORD_BYTES), choices.join(", ")))
 }
 
 fn describe(value: &Value) -> &'static str {

@@ -8,11 +8,8 @@ use fetchwell_core::record::RecordData;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::error::ToolError;
+use crate::error::{MAX_QUOTE_BYTES, ToolError};
 use crate::tool::ToolSpec;
-
-/// Maximum length of a quoted problem, in bytes.
-const MAX_QUOTE_BYTES: usize = 200;
 
 /// Deserializes normalized arguments. An error names the invalid argument.
 pub(crate) fn parse<Args: DeserializeOwned>(

@@ -25,7 +25,10 @@ use fetchwell_state::StateError;
 use fetchwell_state::cursor::CursorFault;
 
 /// Maximum length, in bytes of JSON, of text that was sent and is quoted.
-const MAX_QUOTE_BYTES: usize = 200;
+pub(crate) const MAX_QUOTE_BYTES: usize = 200;
+
+/// Maximum length, in bytes of JSON, of a word or a value that is quoted beside others.
+pub(crate) const MAX_WORD_BYTES: usize = 60;
 
 /// Hint for an invalid `source`. No example shows this argument, because most calls do better without it.
 pub(crate) const UNKNOWN_SOURCE_HINT: &str =

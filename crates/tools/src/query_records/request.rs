@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::spec::QUERY_RECORDS;
 use crate::arguments::{parse, parse_expansions, trimmed};
-use crate::error::ToolError;
+use crate::error::{MAX_WORD_BYTES, ToolError};
 use crate::paging::Paging;
 use crate::search::parse_query;
 
@@ -24,9 +24,6 @@ const DEFAULT_LIMIT: usize = 25;
 
 /// Maximum number of fields in `fields`.
 const MAX_NAMES: usize = 100;
-
-/// Maximum length of a word that an error quotes, in bytes of JSON.
-const MAX_QUOTE_BYTES: usize = 60;
 
 /// Maximum length of `q`, in characters.
 const MAX_WORDS_CHARS: usize = 1_000;
@@ -162,7 +159,7 @@ fn parse_words(q: &str) -> Result<SearchText, ToolError> {
     let is_negative =
         |piece: &RequiredPiece<'_>| matches!(piece, RequiredPiece::Word(word) if word.starts_with('-'));
     if let Some(RequiredPiece::Word(word)) = required_pieces(parsed.text()).find(is_negative) {
-        let (word, bare) = (clip(word, MAX_QUOTE_BYTES), clip(word.trim_start_matches('-'), MAX_QUOTE_BYTES));
+        let (word, bare) = (clip(word, MAX_WORD_BYTES), clip(word.trim_start_matches('-'), MAX_WORD_BYTES));
         let problem = format!(
             "`{word}` excludes nothing. Write `-\"{bare}\"` to exclude it, or `\"{bare}\"` to require it"
         );

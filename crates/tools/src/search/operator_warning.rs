@@ -4,8 +4,7 @@ use std::fmt;
 
 use fetchwell_core::fit::clip;
 
-/// Maximum length of an operator that a warning quotes, in bytes of JSON.
-const MAX_QUOTE_BYTES: usize = 60;
+use crate::error::MAX_WORD_BYTES;
 
 /// Warning about a piece of a query that looks like an operator and was searched as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +15,7 @@ pub struct OperatorWarning {
 
 impl OperatorWarning {
     pub(super) fn new(piece: &str, reason: &'static str) -> Self {
-        Self { piece: clip(piece, MAX_QUOTE_BYTES), reason }
+        Self { piece: clip(piece, MAX_WORD_BYTES), reason }
     }
 
     /// Returns the reason why a list by words refuses the piece.
