@@ -163,7 +163,10 @@ impl<'a> Opening<'a> {
         segments: &mut [ChosenSegment],
         loader: &BlockLoader<'_>,
     ) -> Result<Option<Vec<i64>>, ColumnError> {
-        let sql = "SELECT version, key, data IS NOT NULL FROM fetchwell.records WHERE stream = $1 AND version > $2 LIMIT $3";
+        // By its statistics the server expects changes in a stream if only others have some, and would read all records. The order
+        // is that of an index.
+        let sql = "SELECT version, key, data IS NOT NULL FROM fetchwell.records
+             WHERE stream = $1 AND version > $2 ORDER BY version LIMIT $3";
         let limit = saturated::<i64>(MAX_CHANGED + 1);
         let rows = self.queries.query(sql, &[&self.stream, &covered, &limit])?;
         if rows.len() > MAX_CHANGED {

@@ -251,6 +251,8 @@ impl Tables for PostgresTables<'_> {
         bounds: ReadBounds<'_>,
         each: &mut dyn FnMut(ChangeRow<'_>) -> Result<bool, SourceError>,
     ) -> Result<(), SourceError> {
+        // The server expects changes in a stream if only others have some, and would read all records.
+        self.queries.execute("SET LOCAL enable_sort = off")?;
         let sql = format!(
             "SELECT r.key, r.version, r.emitted_at, {} FROM fetchwell.records r
              WHERE r.stream = $1 AND r.version > $2 ORDER BY r.version",
