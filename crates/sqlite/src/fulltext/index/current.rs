@@ -19,7 +19,7 @@ use super::fault::{IndexFault, busy, unwritable};
 use super::folder::folder_of;
 use super::follower::catch_up;
 use super::open::VerifiedFiles;
-use super::view::{IndexView, Snapshot, UnverifiedFiles};
+use super::view::{IndexView, Snapshot};
 use crate::database::{Database, identity};
 use crate::write_lock::IndexLock;
 
@@ -29,6 +29,9 @@ const MAX_INLINE_CHANGES: i64 = 5_000;
 /// Maximum bytes of index files verified before use, in hundredths of a second. The rest is verified in the background.
 const MAX_INLINE_VERIFICATION: u64 = 64 * 1024 * 1024;
 
+/// Maximum bytes verified before columns are used. To read the records, several times as many bytes, takes longer.
+const MAX_COLUMN_VERIFICATION: u64 = 256 * 1024 * 1024;
+
 /// Number of snapshots kept for pagination.
 const MAX_SNAPSHOTS: usize = 4;
 
@@ -37,15 +40,7 @@ const MAX_SNAPSHOTS: usize = 4;
 pub(crate) struct CurrentIndex {
     /// Locked while the index is opened or updated, never during a search.
     state: Mutex<State>,
-    shared: Arc<SharedIndex>,
-}
-
-/// Part of a [`CurrentIndex`] that background threads share.
-#[derive(Debug, Default)]
-struct SharedIndex {
-    verified: VerifiedFiles,
-    /// Damage found by background verification.
-    found: Mutex<Option<String>>,
+    verified: Arc<VerifiedFiles>,
 }
 
 #[derive(Debug, Default)]
@@ -107,11 +102,11 @@ impl CurrentIndex {
         let limit = match verification {
             Verification::Quick => MAX_INLINE_VERIFICATION,
             Verification::Full => {
-                self.shared.verified.clear();
+                self.verified.clear();
                 u64::MAX
             }
         };
-        let (version, damage) = match IndexView::open(path, &uuid, &self.shared.verified, limit) {
+        let (version, damage) = match IndexView::open(path, &uuid, &self.verified, limit) {
             Ok(view) if view.version == newest && !view.is_previous => return Ok(IndexState::Complete),
             Ok(view) if view.version <= newest => (view.version, None),
             Err(IndexFault::Missing) if newest == 0 => return Ok(IndexState::Complete),
@@ -135,7 +130,7 @@ impl CurrentIndex {
             (Err(error), None) => return Err(error),
             (Err(error), Some(problem)) => return Err(unwritable(path, &problem, &error)),
         };
-        let mut editor = IndexEditor::open(database, lock, &self.shared.verified, None)?;
+        let mut editor = IndexEditor::open(database, lock, &self.verified, None)?;
         let behind = editor.behind(database)?;
         let problem = editor.damage().map(str::to_owned);
         let built = catch_up(&mut editor, database, progress).and_then(|()| editor.finish());
@@ -176,8 +171,8 @@ impl CurrentIndex {
     pub(crate) fn newest(&self, database: &Database) -> Result<(Snapshot, Vec<String>), StoreError> {
         let mut state = self.state.lock();
         let (uuid, newest) = state.reset_if_replaced(database)?;
-        state.collect_damage(database.path(), &self.shared);
-        let mut view = state.current(database.path(), &uuid, newest, &self.shared)?;
+        state.collect_damage(database.path(), &self.verified);
+        let mut view = state.current(database.path(), &uuid, newest, &self.verified)?;
         if view.as_ref().is_some_and(|view| view.version > newest) {
             // Either another process wrote since `newest` was read, or the store was replaced by an earlier copy; in
             // that case the index is rebuilt.
@@ -186,11 +181,11 @@ impl CurrentIndex {
         }
         let mut notes = Vec::new();
         if let Some(found) = view.take() {
-            view = Some(state.in_newest_layout(found, database, &uuid, newest, &self.shared)?);
+            view = Some(state.in_newest_layout(found, database, &uuid, newest, &self.verified)?);
         }
         if view.as_ref().is_none_or(|view| view.version < newest) {
             let version = view.as_ref().map(|view| view.version);
-            notes = match (state.bring_up_to_date(database, &self.shared, version), version) {
+            notes = match (state.bring_up_to_date(database, &self.verified, version), version) {
                 (Ok(notes), _) => notes,
                 // A store that this process cannot write to is searched with the index it has.
                 (Err(error), Some(version)) => {
@@ -200,11 +195,11 @@ impl CurrentIndex {
                 (Err(error), None) => return Err(error),
             };
             state.view = view;
-            view = state.current(database.path(), &uuid, newest, &self.shared)?;
+            view = state.current(database.path(), &uuid, newest, &self.verified)?;
             if view.is_none() && state.damage.is_some() && !state.is_busy() {
                 state.is_distrusted = true;
-                notes = state.bring_up_to_date(database, &self.shared, None)?;
-                view = state.current(database.path(), &uuid, newest, &self.shared)?;
+                notes = state.bring_up_to_date(database, &self.verified, None)?;
+                view = state.current(database.path(), &uuid, newest, &self.verified)?;
             }
         }
         if let Some(view) = view.as_ref().filter(|view| view.version < newest && notes.is_empty()) {
@@ -220,9 +215,7 @@ impl CurrentIndex {
                 None => StoreError::Building(path.to_owned()),
             });
         };
-        if let Some(unverified) = view.take_unverified() {
-            self.verify_in_background(unverified);
-        }
+        self.verified.verify_rest(view.take_unverified(), 0);
         let snapshot = view.snapshot();
         if !state.recent.front().is_some_and(|recent| recent.is_at(view.version, view.is_previous)) {
             state.recent.push_front(snapshot.clone());
@@ -248,15 +241,13 @@ impl CurrentIndex {
             return None;
         }
         let path = database.path();
-        state.collect_damage(path, &self.shared);
+        state.collect_damage(path, &self.verified);
         // An index of later changes may be that of another history, and is opened again when the store has as many changes.
         let view =
-            state.current(path, uuid, newest, &self.shared).ok()?.filter(|view| view.version <= newest)?;
-        let mut view = state.in_newest_layout(view, database, uuid, newest, &self.shared).ok()?;
-        if let Some(unverified) = view.take_unverified() {
-            self.verify_in_background(unverified);
-        }
-        let is_usable = view.fields.has_field_columns() && view.is_verified(&self.shared.verified);
+            state.current(path, uuid, newest, &self.verified).ok()?.filter(|view| view.version <= newest)?;
+        let mut view = state.in_newest_layout(view, database, uuid, newest, &self.verified).ok()?;
+        self.verified.verify_rest(view.take_unverified(), MAX_COLUMN_VERIFICATION);
+        let is_usable = view.fields.has_field_columns() && view.is_verified(&self.verified);
         let snapshot = is_usable.then(|| view.snapshot());
         state.view = Some(view);
         snapshot
@@ -276,13 +267,13 @@ impl CurrentIndex {
         let Some(mut state) = self.state.try_lock() else { return Ok(None) };
         let (uuid, newest) = state.reset_if_replaced(database)?;
         let path = database.path();
-        state.collect_damage(path, &self.shared);
+        state.collect_damage(path, &self.verified);
         if state.is_busy() {
             return Ok(state.is_rebuilding.then_some("search_index_rebuilding"));
         }
         let mut is_lost = false;
         if state.damage.is_none() {
-            match IndexView::open(path, &uuid, &self.shared.verified, MAX_INLINE_VERIFICATION) {
+            match IndexView::open(path, &uuid, &self.verified, MAX_INLINE_VERIFICATION) {
                 Ok(_) | Err(IndexFault::Outdated) => {}
                 Err(IndexFault::Missing) => is_lost = newest > 0,
                 Err(IndexFault::Damaged(problem)) => state.note_damage(path, &problem),
@@ -294,28 +285,14 @@ impl CurrentIndex {
             return Ok(None);
         }
         if let Ok(Some(lock)) = IndexLock::try_take(path) {
-            let shared = Arc::clone(&self.shared);
+            let verified = Arc::clone(&self.verified);
             let rebuild = move |database: &Database| {
-                IndexEditor::open(database, lock, &shared.verified, None)
-                    .and_then(|editor| fill(editor, database))
+                IndexEditor::open(database, lock, &verified, None).and_then(|editor| fill(editor, database))
             };
             state.spawn(path, rebuild)?;
             (state.damage, state.is_rebuilding) = (None, true);
         }
         Ok(Some(if is_lost { "search_index_missing" } else { "search_index_damaged" }))
-    }
-
-    /// Verifies files on a background thread.
-    fn verify_in_background(&self, unverified: UnverifiedFiles) {
-        let shared = Arc::clone(&self.shared);
-        let verify = move || {
-            if let Err(IndexFault::Damaged(problem)) = unverified.verify(&shared.verified) {
-                *shared.found.lock() = Some(problem);
-            }
-        };
-        if let Err(error) = std::thread::Builder::new().name("index-check".to_owned()).spawn(verify) {
-            tracing::error!(%error, "no thread to verify the search index");
-        }
     }
 }
 
@@ -342,8 +319,8 @@ impl State {
     }
 
     /// Takes over the damage that background verification found.
-    fn collect_damage(&mut self, path: &Path, shared: &SharedIndex) {
-        let found = shared.found.lock().take();
+    fn collect_damage(&mut self, path: &Path, verified: &VerifiedFiles) {
+        let found = verified.take_damage();
         if let Some(problem) = found {
             self.note_damage(path, &problem);
         }
@@ -356,19 +333,17 @@ impl State {
         path: &Path,
         uuid: &str,
         newest: i64,
-        shared: &SharedIndex,
+        verified: &VerifiedFiles,
     ) -> Result<Option<IndexView>, StoreError> {
         if self.damage.is_some() {
             return Ok(None);
         }
-        let open = || IndexView::open(path, uuid, &shared.verified, MAX_INLINE_VERIFICATION);
+        let open = || IndexView::open(path, uuid, verified, MAX_INLINE_VERIFICATION);
         let opened = match self.view.take() {
             // One of the previous layout is opened again, because another may have taken its place.
             Some(view) if view.is_previous => open(),
             Some(view) if view.version == newest => return Ok(Some(view)),
-            Some(view) => {
-                view.refresh(uuid, &shared.verified, MAX_INLINE_VERIFICATION).or_else(|_changed| open())
-            }
+            Some(view) => view.refresh(uuid, verified, MAX_INLINE_VERIFICATION).or_else(|_changed| open()),
             None => open(),
         };
         // A writer, or a copy being put in place, may have replaced files between two reads.
@@ -395,14 +370,14 @@ impl State {
         database: &Database,
         uuid: &str,
         newest: i64,
-        shared: &Arc<SharedIndex>,
+        verified: &Arc<VerifiedFiles>,
     ) -> Result<IndexView, StoreError> {
         if !view.is_previous || view.version != newest {
             return Ok(view);
         }
-        match self.bring_up_to_date(database, shared, Some(newest)) {
+        match self.bring_up_to_date(database, verified, Some(newest)) {
             Ok(_) if self.is_busy() => {}
-            Ok(_) => return Ok(self.current(database.path(), uuid, newest, shared)?.unwrap_or(view)),
+            Ok(_) => return Ok(self.current(database.path(), uuid, newest, verified)?.unwrap_or(view)),
             Err(error) => tracing::debug!(%error, "the search index keeps its previous layout"),
         }
         Ok(view)
@@ -420,7 +395,7 @@ impl State {
     fn bring_up_to_date(
         &mut self,
         database: &Database,
-        shared: &Arc<SharedIndex>,
+        verified: &Arc<VerifiedFiles>,
         version: Option<i64>,
     ) -> Result<Vec<String>, StoreError> {
         let path = database.path();
@@ -446,7 +421,7 @@ impl State {
             (Err(error), None, _) => return Err(error),
         };
         let known_damage = self.damage.clone().filter(|_| self.is_distrusted);
-        let editor = IndexEditor::open(database, lock, &shared.verified, known_damage)?;
+        let editor = IndexEditor::open(database, lock, verified, known_damage)?;
         self.is_distrusted = false;
         let is_damaged = editor.damage().is_some() || self.damage.is_some();
         if let (Some(problem), None) = (editor.damage(), &self.damage) {

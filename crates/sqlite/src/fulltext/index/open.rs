@@ -128,9 +128,44 @@ pub(super) fn segment_files(id: SegmentId, deletes: Option<u64>) -> Vec<String> 
 
 /// Files that this process has verified.
 #[derive(Debug, Default)]
-pub(crate) struct VerifiedFiles(Mutex<HashMap<String, Stamp>>);
+pub(crate) struct VerifiedFiles {
+    stamps: Mutex<HashMap<String, Stamp>>,
+    /// Damage of a file that was verified after the index was opened.
+    damage: Mutex<Option<String>>,
+}
 
 impl VerifiedFiles {
+    /// Verifies files of an open index: up to `at_once` bytes now, and the rest on a background thread.
+    pub(super) fn verify_rest(self: &Arc<Self>, files: Vec<Arc<IndexFile>>, at_once: u64) {
+        let rest = self.verify_open(files, at_once);
+        if rest.is_empty() {
+            return;
+        }
+        let verified = Arc::clone(self);
+        let verify = move || verified.verify_open(rest, u64::MAX);
+        if let Err(error) = std::thread::Builder::new().name("index-check".to_owned()).spawn(verify) {
+            tracing::error!(%error, "no thread to verify the search index");
+        }
+    }
+
+    /// Verifies files of an open index, and keeps its damage. Returns the remaining files.
+    fn verify_open(&self, files: Vec<Arc<IndexFile>>, limit: u64) -> Vec<Arc<IndexFile>> {
+        match self.verify(files, limit) {
+            Ok(rest) => rest,
+            Err(fault) => {
+                if let IndexFault::Damaged(problem) = fault {
+                    *self.damage.lock() = Some(problem);
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// Takes the damage that was found since the index was opened.
+    pub(super) fn take_damage(&self) -> Option<String> {
+        self.damage.lock().take()
+    }
+
     /// Verifies files that were not verified yet, up to `limit` bytes. Returns the remaining ones.
     pub(super) fn verify(
         &self,
@@ -139,7 +174,7 @@ impl VerifiedFiles {
     ) -> Result<Vec<Arc<IndexFile>>, IndexFault> {
         let (mut rest, mut bytes) = (Vec::new(), 0);
         for file in files {
-            if self.0.lock().get(file.name()) == Some(&file.stamp()) {
+            if self.stamps.lock().get(file.name()) == Some(&file.stamp()) {
                 continue;
             }
             bytes += file.stamp().len();
@@ -154,19 +189,19 @@ impl VerifiedFiles {
                 ));
                 IndexFault::from_tantivy(&problem)
             })?;
-            self.0.lock().insert(file.name().to_owned(), file.stamp());
+            self.stamps.lock().insert(file.name().to_owned(), file.stamp());
         }
         Ok(rest)
     }
 
     /// Returns true if files were verified as they are open.
     pub(super) fn covers(&self, files: &[Arc<IndexFile>]) -> bool {
-        let verified = self.0.lock();
+        let verified = self.stamps.lock();
         files.iter().all(|file| verified.get(file.name()) == Some(&file.stamp()))
     }
 
     /// Clears the set: the next verification reads every file.
     pub(crate) fn clear(&self) {
-        self.0.lock().clear();
+        self.stamps.lock().clear();
     }
 }

@@ -54,17 +54,6 @@ impl std::fmt::Debug for Snapshot {
     }
 }
 
-/// Files of a view that remain to be verified.
-#[derive(Debug)]
-pub(crate) struct UnverifiedFiles(Vec<Arc<IndexFile>>);
-
-impl UnverifiedFiles {
-    /// Verifies all remaining files.
-    pub(crate) fn verify(self, verified: &VerifiedFiles) -> Result<(), IndexFault> {
-        verified.verify(self.0, u64::MAX).map(|_none| ())
-    }
-}
-
 impl Snapshot {
     /// Returns true if the snapshot is of a version and layout.
     pub(super) fn is_at(&self, version: i64, is_previous: bool) -> bool {
@@ -146,9 +135,8 @@ impl IndexView {
     }
 
     /// Takes the files that remain to be verified.
-    pub(crate) fn take_unverified(&mut self) -> Option<UnverifiedFiles> {
-        let files = std::mem::take(&mut self.unverified);
-        (!files.is_empty()).then_some(UnverifiedFiles(files))
+    pub(super) fn take_unverified(&mut self) -> Vec<Arc<IndexFile>> {
+        std::mem::take(&mut self.unverified)
     }
 
     /// Verifies the files that the searcher has open.
