@@ -7,7 +7,6 @@ use std::cmp::Ordering;
 
 use fetchwell_core::record::{
     Capability, FieldDetail, FieldPath, Numeric, Scalar, SortValue, StreamDetail, comparable,
-    parse_local_time,
 };
 use fetchwell_source::manifest::kinds::{is_day, is_time};
 use fetchwell_source::{Condition, Filter, QueryFault, RangeOperator, SourceError, Test};
@@ -165,7 +164,7 @@ impl Comparand {
 
 impl TextComparand {
     /// Returns true if two texts are identical, the same time, or the same address: `01234` does not equal `1234`. A day
-    /// equals every time on it, in UTC, and every time without a zone on it.
+    /// equals every time on it. Times without a zone are in UTC.
     fn equals(&self, text: &str) -> bool {
         if *text == self.text {
             return true;
@@ -173,7 +172,6 @@ impl TextComparand {
         match comparable(text) {
             Some(time) if is_day(&self.text) => time.starts_with(&self.text),
             Some(time) => time == self.ordered,
-            None if is_day(&self.text) => text.starts_with(&self.text) && parse_local_time(text).is_some(),
             None => is_same_address(text, &self.text),
         }
     }
@@ -208,18 +206,20 @@ pub(crate) fn bounds(filter: &Filter, cursor_field: &str) -> Vec<(RangeOperator,
         else {
             continue;
         };
-        match test {
-            Test::Range(operator, _) => bounds.push((*operator, SortValue::text(&text))),
-            _ if is_time(&text) => {
-                bounds.push((RangeOperator::GreaterOrEqual, SortValue::text(&text)));
-                bounds.push((RangeOperator::LessOrEqual, SortValue::text(&text)));
+        // Earlier releases stored times without a zone as they were written, so all times of a day are inside.
+        let day_of_time = comparable(&text).and_then(|time| time.get(..10).map(str::to_owned));
+        let first = |day: &str| (RangeOperator::GreaterOrEqual, SortValue::Text(day.to_owned()));
+        // All times of a day begin with it, and `~` sorts after `T`.
+        let last = |day: &str| (RangeOperator::Less, SortValue::Text(format!("{day}~")));
+        match (test, day_of_time) {
+            (Test::Range(operator, _), None) => bounds.push((*operator, SortValue::text(&text))),
+            (Test::Range(RangeOperator::Greater | RangeOperator::GreaterOrEqual, _), Some(day)) => {
+                bounds.push(first(&day));
             }
-            _ if is_day(&text) => {
-                bounds.push((RangeOperator::GreaterOrEqual, SortValue::text(&text)));
-                // All times of a day begin with it, and `~` sorts after `T`.
-                bounds.push((RangeOperator::Less, SortValue::Text(format!("{text}~"))));
-            }
-            _ => {}
+            (Test::Range(..), Some(day)) => bounds.push(last(&day)),
+            (_, Some(day)) => bounds.extend([first(&day), last(&day)]),
+            (_, None) if is_day(&text) => bounds.extend([first(&text), last(&text)]),
+            (_, None) => {}
         }
     }
     bounds
@@ -348,6 +348,15 @@ mod tests {
             [("2026-04-01T23:59:59", true), ("2026-04-01 09:30", true), ("2026-04-01 is a day", false)]
         {
             check(&json!({"t": "2026-04-01"}), &json!({"t": time}), expect);
+        }
+        let space = json!({"t": "2026-04-01 12:00:00"});
+        for (bound, expect) in [
+            ("2026-04-01T10:00:00", true),
+            ("2026-04-01T12:00:00Z", true),
+            ("2026-04-01 12:00", true),
+            ("2026-04-01T15:00:00+02:00", false),
+        ] {
+            check(&json!({"t": {"gte": bound}}), &space, expect);
         }
         check(&json!({"t": "2026-04-01"}), &json!({"t": "2026-04-02T01:00:00+02:00"}), true);
         check(&json!({"t": "2026-04-01"}), &json!({"t": "2026-04-01T01:00:00+02:00"}), false);

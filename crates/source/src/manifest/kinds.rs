@@ -1,6 +1,6 @@
 //! Value types observed in a field, as a bit set.
 
-use fetchwell_core::record::{Numeric, parse_local_time, parse_timestamp};
+use fetchwell_core::record::{Numeric, parse_time};
 use jiff::civil::Date;
 use serde_json::Value;
 
@@ -32,7 +32,6 @@ impl Kinds {
             Value::Null => 0,
             Value::String(text) if is_time(text) => 2,
             Value::String(text) if is_day(text) => 128,
-            Value::String(text) if parse_local_time(text).is_some() => 2,
             Value::String(text) if Numeric::of_text(text).is_some() => 1 | NUMBER_AS_TEXT,
             Value::String(_) => 1,
             Value::Number(number) if number.is_f64() => 8,
@@ -83,9 +82,9 @@ impl Kinds {
     }
 }
 
-/// Returns true if a text is a timestamp. The shape is checked before parsing, since most texts are none.
+/// Returns true if a text is a time, with or without a zone. The shape is checked before parsing, since most texts are none.
 pub fn is_time(text: &str) -> bool {
-    parse_timestamp(text).is_some()
+    parse_time(text).is_some()
 }
 
 /// Returns true if a text is a date such as `2026-04-01`.

@@ -32,9 +32,18 @@ pub fn start_of_day(text: &str) -> Option<Timestamp> {
     Some(day.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-/// Returns a timestamp in UTC with nine digits of a second, a form in which timestamps sort as strings.
+/// Parses a timestamp, or a time without a zone as one in UTC. A date is no time.
+pub fn parse_time(text: &str) -> Option<Timestamp> {
+    let local = || {
+        let time = if text.len() > 10 { parse_local_time(text)? } else { return None };
+        Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    };
+    parse_timestamp(text).or_else(local)
+}
+
+/// Returns a time in UTC with nine digits of a second, a form in which times sort as strings.
 pub fn comparable(text: &str) -> Option<String> {
-    let timestamp = parse_timestamp(text)?;
+    let timestamp = parse_time(text)?;
     let mut written = String::with_capacity(30);
     write!(written, "{timestamp:.9}").ok()?;
     Some(written)

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use fetchwell_core::record::{parse_timestamp, start_of_day};
+use fetchwell_core::record::{parse_time, start_of_day};
 use fetchwell_source::RangeOperator;
 use fetchwell_source::manifest::kinds::{is_day, is_time};
 use serde_json::Value;
@@ -44,7 +44,7 @@ type Span = (TimeOrder, TimeOrder);
 /// Test of times by their numbers.
 #[derive(Debug)]
 enum TimeTest {
-    /// Timestamps in some spans, and other times with some numbers or on days with these numbers.
+    /// Times in some spans, and dates with some numbers.
     Equal { spans: Vec<Span>, numbers: Vec<i64> },
     /// All times by their order relative to a bound.
     Range(RangeOperator, TimeOrder),
@@ -120,13 +120,11 @@ impl<'a> CellTest<'a> {
         let place = time::order(number);
         match &self.times {
             TimeTest::Range(operator, bound) => return accepts(*operator, place.cmp(bound)),
-            TimeTest::Equal { spans, .. } if place.is_timestamp() => {
+            TimeTest::Equal { spans, .. } if place.is_time() => {
                 return spans.iter().any(|span| is_inside(place, span));
             }
-            TimeTest::Equal { numbers, .. } => {
-                return numbers.contains(&number) || numbers.contains(&time::floor(number, time::DAY));
-            }
-            TimeTest::TimestampRange(span) if place.is_timestamp() => {
+            TimeTest::Equal { numbers, .. } => return numbers.contains(&number),
+            TimeTest::TimestampRange(span) if place.is_time() => {
                 return span.as_ref().is_some_and(|span| is_inside(place, span));
             }
             TimeTest::TimestampRange(_) | TimeTest::Text => {}
@@ -237,9 +235,7 @@ impl TimeTest {
 fn equal_span(wanted: &Comparand) -> Option<Span> {
     let Comparand::Text(wanted) = wanted else { return None };
     if !is_day(&wanted.text) {
-        return parse_timestamp(&wanted.text)
-            .and_then(|_| TimeOrder::of_text(&wanted.text))
-            .map(|at| (at, at));
+        return parse_time(&wanted.text).and_then(|_| TimeOrder::of_text(&wanted.text)).map(|at| (at, at));
     }
     let first = start_of_day(&wanted.text)?.as_second();
     Some((TimeOrder::of_timestamp(first, 0), TimeOrder::of_timestamp(first + time::DAY - 1, time::NANOS - 1)))

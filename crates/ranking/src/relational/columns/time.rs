@@ -5,7 +5,7 @@
 //! of forms, plus the form, and timestamps in UTC with more digits are nanoseconds in the same way. Texts of other forms, and of
 //! years that do not fit, stay texts.
 
-use fetchwell_core::record::parse_timestamp;
+use fetchwell_core::record::parse_time;
 use serde_json::Value;
 
 /// Number of the usual forms that a number distinguishes.
@@ -14,7 +14,7 @@ const FORMS: i64 = 4;
 /// Units of a second, and seconds of a day.
 const MICROS: i64 = 1_000_000;
 pub(super) const NANOS: i64 = 1_000_000_000;
-pub(in super::super) const DAY: i64 = 86_400;
+pub(super) const DAY: i64 = 86_400;
 
 /// First second of the year 0000, and the last one that has timestamps: 9999-12-30T22:00:00Z.
 pub(super) const FIRST: i64 = -62_167_219_200;
@@ -51,7 +51,7 @@ const _: () = assert!(YEAR_2100 * NANOS <= (i64::MAX - OTHER) / NANO_FORMS);
 enum Zone {
     /// UTC, written as `Z`.
     Utc,
-    /// No zone: the text is compared as it is written.
+    /// No zone: the time is compared as one in UTC.
     Local,
     /// Offset such as `+05:30`, in quarters of an hour.
     Quarters(i64),
@@ -74,26 +74,20 @@ enum Form {
 /// Time with the form of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Time {
-    /// Second since 1970: in UTC, or on the clock of a text without a zone.
+    /// Second since 1970 in UTC, which a text without a zone is taken as.
     seconds: i64,
     nanos: i64,
     form: Form,
 }
 
-/// Place of a time among others, as filters and lists order them: timestamps by their text in UTC with nine digits of a second, and
-/// other times by their texts. Two places are equal if the times count as equal.
+/// Place of a time among others, as filters and lists order them. Two places are equal if the times count as equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) struct TimeOrder {
     day: i64,
-    /// A date is before the times of its day, and a space before a `T`.
-    has_t: bool,
+    /// False for a date, which is before the times of its day.
+    is_time: bool,
     nanos: i64,
-    /// A text is before the longer ones that begin with it.
-    length: u8,
 }
-
-/// Length of a timestamp: other times have fewer digits.
-const TIMESTAMP: u8 = 11;
 
 impl TimeOrder {
     /// Returns the place of a timestamp.
@@ -104,16 +98,16 @@ impl TimeOrder {
 
     /// Returns the place of a text; `None` for a text that is no time.
     pub(in super::super) fn of_text(text: &str) -> Option<Self> {
-        let Some(timestamp) = parse_timestamp(text) else { return encode(text).map(order) };
+        let Some(timestamp) = parse_time(text) else { return encode(text).map(order) };
         let nanos = timestamp.as_nanosecond();
         let seconds = i64::try_from(nanos.div_euclid(NANOS.into())).ok()?;
         let nanos = i64::try_from(nanos.rem_euclid(NANOS.into())).ok()?;
         (FIRST..=LAST).contains(&seconds).then(|| Self::of_timestamp(seconds, nanos))
     }
 
-    /// Returns true for a timestamp, and false for a date or a time without a zone.
-    pub(super) fn is_timestamp(self) -> bool {
-        self.length == TIMESTAMP
+    /// Returns true for a time, and false for a date.
+    pub(super) fn is_time(self) -> bool {
+        self.is_time
     }
 }
 
@@ -303,13 +297,8 @@ impl Time {
     }
 
     fn order(self) -> TimeOrder {
-        let (has_t, length) = match self.form {
-            Form::Date => (false, 0),
-            Form::Time { zone: Zone::Local, has_space, digits } => (!has_space, 1 + digits),
-            Form::Time { .. } => (true, TIMESTAMP),
-        };
         let (day, of_day) = (self.seconds.div_euclid(DAY), self.seconds.rem_euclid(DAY));
-        TimeOrder { day, has_t, nanos: of_day * NANOS + self.nanos, length }
+        TimeOrder { day, is_time: self.form != Form::Date, nanos: of_day * NANOS + self.nanos }
     }
 }
 
@@ -329,14 +318,10 @@ pub(in super::super) fn millis(number: i64) -> Option<i64> {
     }
 }
 
-/// Returns the number of the time without a zone, or of the date, at which a span of so many seconds on the clock begins that a
-/// time without a zone, or a date, is in.
-pub(in super::super) fn floor(number: i64, span: i64) -> i64 {
-    let Time { seconds, form, .. } = Time::from_number(number);
-    let seconds = seconds.div_euclid(span) * span;
-    let local = Form::Time { zone: Zone::Local, has_space: false, digits: 0 };
-    let form = if form == Form::Date || span == DAY { Form::Date } else { local };
-    Time { seconds, nanos: 0, form }.number().unwrap_or(number)
+/// Returns the millisecond on the clock since 1970 of a time without a zone, or of the midnight of a date.
+pub(in super::super) fn clock_millis(number: i64) -> i64 {
+    let Time { seconds, nanos, .. } = Time::from_number(number);
+    seconds * 1_000 + nanos / MICROS
 }
 
 /// Returns the place of a number among times.
@@ -469,7 +454,7 @@ mod tests {
             let time = Time { seconds, nanos, form: Form::Time { zone: Zone::Utc, has_space: false, digits } };
             let number = encode(&time.text()).unwrap();
             prop_assert_eq!(Time::from_number(number), time);
-            let timestamp = parse_timestamp(&time.text()).map(jiff::Timestamp::as_millisecond);
+            let timestamp = parse_time(&time.text()).map(jiff::Timestamp::as_millisecond);
             prop_assert_eq!(timestamp, Some(seconds * 1_000 + nanos / MICROS));
             prop_assert_eq!(timestamp, super::millis(number));
         }
@@ -481,7 +466,7 @@ mod tests {
                 let ordered = |text: &String| comparable(text).unwrap_or_else(|| text.clone());
                 prop_assert_eq!(order(first).cmp(&order(second)), ordered(&a).cmp(&ordered(&b)));
                 prop_assert_eq!(TimeOrder::of_text(&ordered(&a)), Some(order(first)));
-                prop_assert_eq!(order(first).is_timestamp(), comparable(&a).is_some());
+                prop_assert_eq!(order(first).is_time(), comparable(&a).is_some());
             }
         }
 
