@@ -3,11 +3,12 @@
 //! The keys of a slot are made once, after all records were counted.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use fetchwell_source::SourceError;
 use serde_json::Value;
 
-use super::super::columns::time::{floor, millis};
+use super::super::columns::time::{clock_millis, millis};
 use super::super::columns::{Cell, CellBlock};
 use super::super::interrupt::Interrupt;
 use super::group_key::GroupKey;
@@ -22,10 +23,10 @@ pub(super) struct Slots<'a> {
     texts: Vec<u32>,
     values: HashMap<(u8, u64), u32>,
     lists: HashMap<Vec<(u8, u64)>, u32>,
-    /// Slots of spans of milliseconds, each with the end of its span, by their start.
-    spans: BTreeMap<i64, (i64, u32)>,
-    /// Start, end and slot of the span of the last timestamp.
-    last_span: (i64, i64, u32),
+    /// Slots of spans of milliseconds in UTC.
+    spans: Spans,
+    /// Slots of spans of milliseconds on the clock of the zone.
+    clock_spans: Spans,
     /// Slots of buckets.
     by_bucket: HashMap<TimeBucket, u32>,
     keys: Vec<SlotKey>,
@@ -37,6 +38,40 @@ pub(super) struct Slots<'a> {
 
 /// Marks a text without a slot.
 const NONE: u32 = u32::MAX;
+
+/// Slots of spans of milliseconds.
+#[derive(Debug)]
+struct Spans {
+    /// End and slot of each span, by its start.
+    by_start: BTreeMap<i64, (i64, u32)>,
+    /// Start, end and slot of the span that was found last.
+    last: (i64, i64, u32),
+}
+
+impl Default for Spans {
+    fn default() -> Self {
+        Self { by_start: BTreeMap::new(), last: (0, 0, NONE) }
+    }
+}
+
+impl Spans {
+    fn find(&mut self, millis: i64) -> Option<u32> {
+        let (start, end, slot) = self.last;
+        if (start..end).contains(&millis) {
+            return Some(slot);
+        }
+        let (start, (end, slot)) = self.by_start.range(..=millis).next_back()?;
+        (millis < *end).then(|| {
+            self.last = (*start, *end, *slot);
+            *slot
+        })
+    }
+
+    fn add(&mut self, span: Range<i64>, slot: u32) {
+        self.by_start.insert(span.start, (span.end, slot));
+        self.last = (span.start, span.end, slot);
+    }
+}
 
 /// Value of a slot.
 #[derive(Debug)]
@@ -57,8 +92,8 @@ impl<'a> Slots<'a> {
             texts: vec![NONE; text_count],
             values: HashMap::new(),
             lists: HashMap::new(),
-            spans: BTreeMap::new(),
-            last_span: (0, 0, NONE),
+            spans: Spans::default(),
+            clock_spans: Spans::default(),
             by_bucket: HashMap::new(),
             keys: Vec::new(),
             own: 0,
@@ -80,10 +115,7 @@ impl<'a> Slots<'a> {
     pub(super) fn slot(&mut self, cell: Cell, block: &CellBlock) -> u32 {
         match (cell, self.buckets) {
             (Cell::Text(ordinal), _) => self.text_slot(ordinal),
-            (Cell::Time(number), Some(buckets)) => match millis(number) {
-                Some(millis) => self.time_slot(cell, millis, buckets),
-                None => self.value_slot(Cell::Time(floor(number, buckets.span_on_the_clock()))),
-            },
+            (Cell::Time(number), Some(buckets)) => self.time_slot(number, buckets),
             (Cell::List(_), Some(_)) => self.value_slot(Cell::Missing),
             (Cell::List(list), None) => {
                 let items = block.list(list);
@@ -123,26 +155,23 @@ impl<'a> Slots<'a> {
         slot
     }
 
-    /// Returns the slot of the bucket of a timestamp.
-    fn time_slot(&mut self, cell: Cell, millis: i64, buckets: &TimeBuckets) -> u32 {
-        let (start, end, slot) = self.last_span;
-        if (start..end).contains(&millis) {
+    /// Returns the slot of the bucket of a time.
+    fn time_slot(&mut self, number: i64, buckets: &TimeBuckets) -> u32 {
+        let utc = millis(number);
+        let at = utc.unwrap_or_else(|| clock_millis(number));
+        let spans = if utc.is_some() { &mut self.spans } else { &mut self.clock_spans };
+        if let Some(slot) = spans.find(at) {
             return slot;
         }
-        if let Some((start, (end, slot))) = self.spans.range(..=millis).next_back()
-            && millis < *end
-        {
-            self.last_span = (*start, *end, *slot);
-            return *slot;
-        }
-        let Some((span, bucket)) = buckets.span_at(millis) else { return self.value_slot(cell) };
+        let found = if utc.is_some() { buckets.span_at(at) } else { buckets.span_on_the_clock(at) };
+        let Some((span, bucket)) = found else { return self.value_slot(Cell::Time(number)) };
         let next = next_slot(&self.keys);
         let slot = *self.by_bucket.entry(bucket).or_insert(next);
         if slot == next {
             self.keys.push(SlotKey::Bucket(bucket));
         }
-        self.spans.insert(span.start, (span.end, slot));
-        self.last_span = (span.start, span.end, slot);
+        let spans = if utc.is_some() { &mut self.spans } else { &mut self.clock_spans };
+        spans.add(span, slot);
         slot
     }
 

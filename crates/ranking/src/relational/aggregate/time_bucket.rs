@@ -10,7 +10,8 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, ToSpan, Zoned};
 use serde_json::Value;
 
-use super::super::columns::time::DAY;
+/// Milliseconds of a day.
+const DAY_MILLIS: i64 = 86_400_000;
 
 /// Assigns times to buckets of one granularity in one time zone.
 #[derive(Debug)]
@@ -46,15 +47,6 @@ impl TimeBuckets {
             hint: "Write `time_zone` as `Europe/Oslo` or `UTC`.".to_owned(),
         })?;
         Ok(Self { granularity, zone })
-    }
-
-    /// Returns the seconds of a span on the clock of which all times without a zone are in one bucket.
-    pub(super) fn span_on_the_clock(&self) -> i64 {
-        match self.granularity {
-            Granularity::Minute => 60,
-            Granularity::Hour => 3_600,
-            _ => DAY,
-        }
     }
 
     /// Returns the bucket of a timestamp (`2026-04-01T10:00:00Z`), of a time without a zone, which is one of the zone of the buckets, or
@@ -117,6 +109,25 @@ impl TimeBuckets {
         let next = self.zone.following(local.timestamp()).next();
         let next = next.map(|change| change.timestamp().as_millisecond());
         Some((start.max(changed.unwrap_or(start))..end.min(next.unwrap_or(end)), bucket))
+    }
+
+    /// Returns the bucket of a time without a zone, in milliseconds on the clock, with the milliseconds around it that are in the same
+    /// bucket: the minute, hour or day on the clock, or only the time itself if the clock changes near it.
+    pub(super) fn span_on_the_clock(&self, millis: i64) -> Option<(Range<i64>, TimeBucket)> {
+        let unit = match self.granularity {
+            Granularity::Minute => 60_000,
+            Granularity::Hour => 3_600_000,
+            _ => DAY_MILLIS,
+        };
+        let time = Timestamp::from_millisecond(millis).ok()?.to_zoned(TimeZone::UTC).datetime();
+        let local = time.to_zoned(self.zone.clone()).ok()?;
+        let bucket = self.bucket_at(&local)?;
+        let near = Timestamp::from_millisecond(local.timestamp().as_millisecond() - 2 * DAY_MILLIS).ok()?;
+        let change = self.zone.following(near).next().map(|change| change.timestamp().as_millisecond());
+        let is_near =
+            change.is_some_and(|change| change < local.timestamp().as_millisecond() + 2 * DAY_MILLIS);
+        let start = millis.div_euclid(unit) * unit;
+        Some((if is_near { millis..millis + 1 } else { start..start + unit }, bucket))
     }
 }
 
@@ -192,6 +203,41 @@ mod tests {
                     for at in inside {
                         assert_eq!(bucket_at(at), bucket, "{zone} {granularity:?} {time} {at}");
                     }
+                }
+            }
+        }
+    }
+
+    /// Times near changes of the clock: by half an hour, across midnight, at 00:01 and at odd seconds.
+    #[test]
+    fn times_on_the_clock_are_in_the_buckets_of_their_texts() {
+        use Granularity::{Day, Hour, Minute, Month};
+        for (zone, start) in [
+            ("America/St_Johns", "2005-04-02T23:00:00"),
+            ("America/St_Johns", "2006-10-28T23:00:00"),
+            ("America/Nuuk", "2026-03-28T21:00:00"),
+            ("America/Caracas", "2016-05-01T00:00:00"),
+            ("Asia/Pyongyang", "2018-05-04T22:00:00"),
+            ("Africa/Monrovia", "1972-01-06T23:30:00"),
+            ("Australia/Lord_Howe", "2026-04-04T23:00:00"),
+            ("Europe/Oslo", "2026-10-24T23:00:00"),
+            ("UTC", "2026-10-24T23:00:00"),
+        ] {
+            let start = format!("{start}Z").parse::<Timestamp>().unwrap().as_millisecond();
+            for granularity in [Minute, Hour, Day, Month] {
+                let buckets = TimeBuckets::new(granularity, &zone.parse().unwrap()).unwrap();
+                let mut found: Option<(Range<i64>, TimeBucket)> = None;
+                for at in (0..900).map(|number| start + number * 20_000) {
+                    let known = found.take().filter(|(span, _)| span.contains(&at));
+                    let (span, bucket) = known.unwrap_or_else(|| buckets.span_on_the_clock(at).unwrap());
+                    let text = Timestamp::from_millisecond(at).unwrap().to_string();
+                    let text = text.trim_end_matches('Z');
+                    assert_eq!(
+                        Some(bucket),
+                        buckets.bucket_of(&json!(text)),
+                        "{zone} {granularity:?} {text}"
+                    );
+                    found = Some((span, bucket));
                 }
             }
         }
