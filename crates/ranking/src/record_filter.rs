@@ -15,7 +15,7 @@ use crate::relational::columns::{ColumnarStream, in_columns};
 use crate::relational::field_reader::FieldReader;
 use crate::relational::interrupt::Interrupt;
 use crate::relational::predicate::{Predicate, check};
-use crate::relational::stream_row::StreamRow;
+use crate::relational::stream_row::{StreamRow, details};
 
 /// Number of matches that are read from an index at a time.
 pub const CHUNK: usize = 200;
@@ -118,10 +118,9 @@ impl RecordFilter {
             });
         };
         let mut filter = Self::compiled(query);
-        for stream in streams_of(stream)? {
-            check(&query.filter, &stream.detail)?;
-            filter.streams.push(stream.row);
-        }
+        let streams = streams_of(stream)?;
+        check(&query.filter, &details(&streams))?;
+        filter.streams.extend(streams.iter().map(|stream| stream.row));
         filter.attachments = AttachmentTest::for_text(&query.text, &mut filter.reader);
         Ok(Some(filter))
     }
@@ -136,7 +135,7 @@ impl RecordFilter {
         if query.filter.is_empty() {
             return Ok(None);
         }
-        check(&query.filter, stream)?;
+        check(&query.filter, &[stream])?;
         Ok(Some(Self::compiled(query)))
     }
 

@@ -15,9 +15,17 @@ use crate::support::{fetchwell, import_records, stdout, text};
 fn store_of(records: &[Value]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("figures.db");
-    let line = |(key, data): (usize, &Value)| json!({"stream": "s", "key": key, "data": data}).to_string();
-    import_records(&path, "c", &records.iter().enumerate().map(line).collect::<Vec<_>>().join("\n"));
+    add(&path, "", records);
     (folder, path)
+}
+
+/// Adds a connection with records of stream `s` with these fields, whose keys begin with `prefix`.
+fn add(path: &Path, prefix: &str, records: &[Value]) {
+    let line = |(key, data): (usize, &Value)| {
+        json!({"stream": "s", "key": format!("{prefix}{key}"), "data": data}).to_string()
+    };
+    let lines = records.iter().enumerate().map(line).collect::<Vec<_>>();
+    import_records(path, &format!("c{prefix}"), &lines.join("\n"));
 }
 
 fn values(field: &str, values: &[Value]) -> Vec<Value> {
@@ -107,6 +115,52 @@ async fn texts_in_a_field_of_numbers_are_ordered_before_them() {
         };
         assert_eq!(keys(&open(&path).records(&query).await.unwrap().rows), expect);
     }
+}
+
+/// Returns the keys of all records by a field, ascending.
+async fn sorted_by(path: &Path, field: &str) -> Vec<String> {
+    let query = RecordsQuery {
+        sort: Some(field.to_owned()),
+        direction: Direction::Ascending,
+        ..RecordsQuery::new("s".parse().unwrap(), 100)
+    };
+    keys(&open(path).records(&query).await.unwrap().rows)
+}
+
+#[tokio::test]
+async fn records_of_all_connections_are_in_one_order() {
+    let (_folder, path) = store_of(&values("v", &[json!("5"), json!("n/a"), json!(12), json!({"w": 1})]));
+    add(&path, "b", &values("v", &[json!("abc"), json!("zz"), json!("m")]));
+    assert_eq!(sorted_by(&path, "v").await, ["3", "b0", "b2", "1", "b1", "0", "2"]);
+}
+
+#[tokio::test]
+async fn a_field_of_one_connection_has_no_value_in_another() {
+    let inside = ["5", "n/a", "12"].map(|text| json!({"v": text}));
+    let (_folder, path) = store_of(&values("o", &inside));
+    add(&path, "b", &values("p", &[json!(1)]));
+    assert_eq!(sorted_by(&path, "o.v").await, ["b0", "1", "0", "2"]);
+    assert_eq!(sorted_by(&path, "p").await, ["0", "1", "2", "b0"]);
+    assert_eq!(passing(&path, json!({"p": 1})).await, ["b0"]);
+    let sum = figure(&path, &of(Metric::Sum, Some("p"), None)).await;
+    assert_eq!(json!(sum.value), json!(1));
+    let filter = serde_json::from_value(json!({"q": 1})).unwrap();
+    let query = RecordsQuery { filter, ..RecordsQuery::new("s".parse().unwrap(), 1) };
+    let refused = open(&path).records(&query).await.unwrap_err();
+    assert!(refused.to_string().contains("no field `q`"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_cursor_ends_with_the_first_number_of_a_field() {
+    let (_folder, path) = store_of(&values("v", &["a", "b", "c"].map(|text| json!(text))));
+    let query = RecordsQuery { sort: Some("v".to_owned()), ..RecordsQuery::new("s".parse().unwrap(), 1) };
+    let next = open(&path).records(&query).await.unwrap().next.unwrap();
+    add(&path, "n", &values("v", &[json!("7")]));
+    let refused = open(&path).records(&RecordsQuery { start: Start::After(next), ..query }).await;
+    assert!(matches!(
+        refused.unwrap_err(),
+        SourceError::InvalidQuery { fault: QueryFault::MismatchedCursor, .. }
+    ));
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ pub fn changes<T: Tables>(
     }
     let streams = stream_rows(tables, &query.stream, query.connection.as_ref())?;
     let [stream] = streams.as_slice() else { return Err(one_connection(&streams).into()) };
-    check(&query.filter, &stream.detail)?;
+    check(&query.filter, &[&stream.detail])?;
     let projection = Projection::new(&query.selection, &streams)?;
     let StoreIdentity { uuid, version: newest } = tables.identity()?;
     let since = since.map(|token| read_token(token, &uuid, newest)).transpose()?;

@@ -225,16 +225,16 @@ pub(crate) fn bounds(filter: &Filter, cursor_field: &str) -> Vec<(RangeOperator,
     bounds
 }
 
-/// Refuses a filter on fields that the stream does not let be filtered in that way.
-pub(crate) fn check(filter: &Filter, stream: &StreamDetail) -> Result<(), SourceError> {
+/// Refuses a filter on fields that no stream has, or that one does not let be filtered in that way.
+pub(crate) fn check(filter: &Filter, streams: &[&StreamDetail]) -> Result<(), SourceError> {
     for Condition { field, test } in &filter.0 {
         let missing = match test {
             Test::Equal(_) | Test::In(_) | Test::Contains(_) | Test::Prefix(_) => {
-                missing_capability(stream, field, Capability::Equal, "filtered by value")
+                missing_capability(streams, field, Capability::Equal, "filtered by value")
             }
-            Test::Range(..) => missing_capability(stream, field, Capability::Range, "filtered by range"),
-            Test::Exists(_) if stream.field(field).is_some() => None,
-            Test::Exists(_) => missing_capability(stream, field, Capability::Equal, "filtered by value"),
+            Test::Range(..) => missing_capability(streams, field, Capability::Range, "filtered by range"),
+            Test::Exists(_) if streams.iter().any(|stream| stream.field(field).is_some()) => None,
+            Test::Exists(_) => missing_capability(streams, field, Capability::Equal, "filtered by value"),
         };
         if let Some((problem, hint)) = missing {
             return Err(SourceError::InvalidQuery { fault: QueryFault::InvalidFilter, problem, hint });
@@ -252,9 +252,21 @@ fn is_inside(stream: &StreamDetail, path: &str) -> bool {
     })
 }
 
-/// Returns problem and hint if a field does not have a capability, or `None` if it does. The hint lists the fields
-/// that have it.
+/// Returns problem and hint if a field of some streams of one name does not have a capability, or `None` if it does. A stream without
+/// the field has records without a value, unless no stream has it. The hint lists the fields that have the capability.
 pub(super) fn missing_capability(
+    streams: &[&StreamDetail],
+    field: &str,
+    capability: Capability,
+    what: &str,
+) -> Option<(String, String)> {
+    let has_field = |stream: &StreamDetail| stream.field(field).is_some() || is_inside(stream, field);
+    let is_known = streams.iter().any(|stream| has_field(stream));
+    let mut asked = streams.iter().filter(|stream| !is_known || has_field(stream));
+    asked.find_map(|stream| missing_in_stream(stream, field, capability, what))
+}
+
+fn missing_in_stream(
     stream: &StreamDetail,
     field: &str,
     capability: Capability,

@@ -15,6 +15,11 @@ pub struct StreamRow {
     pub(crate) detail: StreamDetail,
 }
 
+/// Returns the descriptions of streams.
+pub(crate) fn details(streams: &[StreamRow]) -> Vec<&StreamDetail> {
+    streams.iter().map(|stream| &stream.detail).collect()
+}
+
 /// Columns of a stream and its connection.
 #[derive(Debug)]
 pub struct StreamColumns<'a> {

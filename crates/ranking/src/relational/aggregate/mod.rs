@@ -30,7 +30,7 @@ use super::columns::in_columns;
 use super::field_reader::{FieldReader, FieldValues};
 use super::interrupt::ReadBounds;
 use super::predicate::{Predicate, check, missing_capability};
-use super::stream_row::StreamRow;
+use super::stream_row::{StreamRow, details};
 use super::streams::stream_rows;
 use super::tables::{RowScan, Scan, Tables};
 
@@ -45,10 +45,8 @@ pub fn aggregate<T: Tables>(
     bounds: ReadBounds<'_>,
 ) -> Result<AggregateAnswer, T::Error> {
     let streams = stream_rows(tables, &query.stream, query.connection.as_ref())?;
-    for stream in &streams {
-        check(&query.filter, &stream.detail)?;
-        check_declared(query, &stream.detail)?;
-    }
+    check(&query.filter, &details(&streams))?;
+    check_declared(query, &details(&streams))?;
     if let (Metric::Count, None, true) = (query.metric, &query.grouping, query.filter.is_empty()) {
         let count: u64 = streams.iter().filter_map(|stream| stream.detail.record_count).sum();
         let value = Some(Scalar::Number(count.into()));
@@ -61,8 +59,8 @@ pub fn aggregate<T: Tables>(
     Ok(pass.answer()?)
 }
 
-/// Refuses a metric or grouping that the stream does not declare for its field.
-fn check_declared(query: &AggregateQuery, stream: &StreamDetail) -> Result<(), SourceError> {
+/// Refuses a metric or grouping that the streams do not declare for its field.
+fn check_declared(query: &AggregateQuery, streams: &[&StreamDetail]) -> Result<(), SourceError> {
     let mut asked = Vec::new();
     match (query.metric, query.field.as_deref()) {
         (Metric::Count, None) => {}
@@ -93,7 +91,7 @@ fn check_declared(query: &AggregateQuery, stream: &StreamDetail) -> Result<(), S
         asked.push((field, Capability::GroupBy, "grouped by"));
     }
     for (field, capability, what) in asked {
-        if let Some((problem, hint)) = missing_capability(stream, field, capability, what) {
+        if let Some((problem, hint)) = missing_capability(streams, field, capability, what) {
             return Err(refused(problem, &hint));
         }
     }

@@ -16,7 +16,7 @@ use super::super::interrupt::Interrupt;
 use super::super::predicate::Predicate;
 use super::super::sort_position::SortPosition;
 use super::super::tables::{KeyScan, KeyStart, RowScan, ScanRow, Tables};
-use super::order::{FirstPlaces, PageStart, is_number_field, sort_value};
+use super::order::{FirstPlaces, PageStart};
 use super::stream_scan::{ListScan, RecordTest};
 
 /// A key is read in the order of the keys at least so many times as fast as it is looked up.
@@ -59,8 +59,7 @@ impl<T: Tables> ListScan<'_, T> {
         let columns = self.tables.columns(start.stream.row, &test.reader.names(), self.words)?;
         let Some(columns) = columns else { return Ok(None) };
         let Some(at) = at else { return self.places_among(&columns, &mut test, start) };
-        let is_number = field.is_some_and(|field| is_number_field(start.stream, field));
-        let value_of = |value: Option<&Value>| sort_value(value, is_number);
+        let value_of = |value: Option<&Value>| self.order.value(value);
         let order = ColumnOrder {
             predicate: &test.predicate,
             field: at,

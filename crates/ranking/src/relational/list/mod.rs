@@ -11,21 +11,21 @@ mod from_columns;
 mod order;
 mod stream_scan;
 
-use fetchwell_core::record::{Capability, Record, SortValue};
+use fetchwell_core::record::{Capability, Record, SortValue, StreamDetail};
 use fetchwell_source::{
     Change, Count, CountMode, Direction, QueryFault, RecordsPage, RecordsPosition, RecordsQuery, SourceError,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use self::order::{compare_positions, sort_field};
+use self::order::{ListOrder, compare_positions};
 use self::stream_scan::ListScan;
 use super::expand::expand;
 use super::interrupt::ReadBounds;
 use super::predicate::{check, missing_capability};
 use super::projection::Projection;
 use super::sort_position::SortPosition;
-use super::stream_row::StreamRow;
+use super::stream_row::{StreamRow, details};
 use super::streams::stream_rows;
 use super::tables::{MAX_PAGE_BYTES, RecordKey, SizedRecord, Tables};
 use crate::lexical::word_filter::WordFilter;
@@ -42,16 +42,17 @@ pub fn page<T: Tables>(
     bounds: ReadBounds<'_>,
 ) -> Result<RecordsPage, T::Error> {
     let streams = stream_rows(tables, &query.stream, query.connection.as_ref())?;
+    let order = ListOrder::new(query, &streams);
+    check(&query.filter, &details(&streams))?;
+    check_sort(order, &streams)?;
     for stream in &streams {
-        check(&query.filter, &stream.detail)?;
-        check_sort(query, stream)?;
         super::expand::check(&query.expand, &stream.detail)?;
     }
     let projection = Projection::new(&query.selection, &streams)?;
-    let question = query_digest(query, &streams, &tables.identity()?.uuid);
+    let question = query_digest(query, order, &streams, &tables.identity()?.uuid);
     let after = after.map(|position| decode_position(position, question)).transpose()?;
     let words = query.words.as_ref().map(WordFilter::new).transpose()?;
-    let scan = ListScan { tables, query, words: words.as_ref(), bounds };
+    let scan = ListScan { tables, query, order, words: words.as_ref(), bounds };
     let mut places = Vec::new();
     for stream in &streams {
         places.extend(scan.places(stream, after.as_ref(), question)?);
@@ -126,10 +127,11 @@ fn decode_position(position: &RecordsPosition, question: u64) -> Result<SortPosi
     Ok(place)
 }
 
-/// Returns a digest of everything that must stay the same from page to page: the query, the store, and the cursor
-/// field of each stream, which an import with another manifest changes.
-fn query_digest(query: &RecordsQuery, streams: &[StreamRow], store: &str) -> u64 {
+/// Returns a digest of everything that must stay the same from page to page: the query, the store, the cursor field of each
+/// stream, which an import with another manifest changes, and the order, which the first number in a field of texts changes.
+fn query_digest(query: &RecordsQuery, order: ListOrder<'_>, streams: &[StreamRow], store: &str) -> u64 {
     let mut digest = Sha256::new_with_prefix(format!("{} {store}", query.fingerprint()));
+    digest.update(if order.has_numbers() { "numbers" } else { "" });
     for stream in streams {
         digest.update(json!([stream.row, stream.detail.cursor_field]).to_string());
     }
@@ -137,9 +139,11 @@ fn query_digest(query: &RecordsQuery, streams: &[StreamRow], store: &str) -> u64
 }
 
 /// Refuses to sort by a field with values that have no order.
-fn check_sort(query: &RecordsQuery, stream: &StreamRow) -> Result<(), SourceError> {
-    let Some(field) = sort_field(query, stream) else { return Ok(()) };
-    match missing_capability(&stream.detail, field, Capability::Range, "sorted by") {
+fn check_sort(order: ListOrder<'_>, streams: &[StreamRow]) -> Result<(), SourceError> {
+    let by_field: Vec<&StreamDetail> =
+        streams.iter().filter(|stream| order.field(stream).is_some()).map(|stream| &stream.detail).collect();
+    let Some(field) = streams.iter().find_map(|stream| order.field(stream)) else { return Ok(()) };
+    match missing_capability(&by_field, field, Capability::Range, "sorted by") {
         None => Ok(()),
         Some((problem, hint)) => {
             Err(SourceError::InvalidQuery { fault: QueryFault::InvalidSort, problem, hint })

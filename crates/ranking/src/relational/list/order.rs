@@ -1,7 +1,7 @@
 //! Order of the records of a list, and the first ones of it.
 
 use fetchwell_core::fit::characters;
-use fetchwell_core::record::{Capability, Numeric, SortValue};
+use fetchwell_core::record::{Capability, FieldDetail, Numeric, SortValue};
 use fetchwell_source::{Direction, RecordsQuery};
 use serde_json::Value;
 
@@ -24,30 +24,55 @@ pub(super) fn compare_positions(
     }
 }
 
-/// Returns the field of an order that the table of records does not have: the field that the query names, unless it is
-/// the cursor field.
-pub(super) fn sort_field<'a>(query: &'a RecordsQuery, stream: &StreamRow) -> Option<&'a str> {
-    let cursor_field = stream.detail.cursor_field.as_deref().unwrap_or("emitted_at");
-    query.sort.as_deref().filter(|field| *field != cursor_field)
+/// Order of a list by a field, the same for all streams of the list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListOrder<'a> {
+    /// Field that the query names.
+    field: Option<&'a str>,
+    /// True if some values are numbers, or texts that are. Other texts are then before the numbers.
+    has_numbers: bool,
 }
 
-/// Returns the value that orders a record by a field of any type. Texts in a field of numbers are before the numbers.
-pub(super) fn sort_value(value: Option<&Value>, is_number: bool) -> SortValue {
-    let begin = |text| characters(text, 0, MAX_SORT_TEXT);
-    match value {
-        Some(value) if is_number => match (Numeric::from_value(value), value) {
-            (Some(number), _) => SortValue::number(number.as_f64()),
-            (None, Value::String(text)) if !text.is_empty() => SortValue::non_number(begin(text)),
-            (None, _) => SortValue::Missing,
-        },
-        Some(Value::String(text)) => SortValue::text(begin(text)),
-        value => SortValue::from_value(value),
+impl<'a> ListOrder<'a> {
+    /// Creates the order of a list of some streams.
+    pub(super) fn new(query: &'a RecordsQuery, streams: &[StreamRow]) -> Self {
+        let field = query.sort.as_deref();
+        // A value inside of an object has no capabilities.
+        let is_number = |field: &FieldDetail| field.capabilities.contains(&Capability::Sum);
+        let details = |field| streams.iter().filter_map(move |stream| stream.detail.field(field));
+        let has_numbers =
+            field.is_some_and(|field| details(field).next().is_none() || details(field).any(is_number));
+        Self { field, has_numbers }
     }
-}
 
-/// Returns true for a field of numbers, or one in which a text is a number.
-pub(super) fn is_number_field(stream: &StreamRow, field: &str) -> bool {
-    stream.detail.field(field).is_some_and(|field| field.capabilities.contains(&Capability::Sum))
+    /// Returns true if other texts are before numbers. What an import changes it to is another order.
+    pub(super) fn has_numbers(&self) -> bool {
+        self.has_numbers
+    }
+
+    /// Returns the field of an order that the table of records does not have: the field that the query names, unless it is the cursor
+    /// field and its values are in this order in the table.
+    pub(super) fn field(&self, stream: &StreamRow) -> Option<&'a str> {
+        let cursor_field = stream.detail.cursor_field.as_deref().unwrap_or("emitted_at");
+        let is_text = |kind: &String| !matches!(kind.as_str(), "number" | "integer");
+        let has_texts =
+            |field| stream.detail.field(field).is_some_and(|field| field.types.iter().any(is_text));
+        self.field.filter(|field| *field != cursor_field || self.has_numbers && has_texts(field))
+    }
+
+    /// Returns the value that orders a record by a field of any type.
+    pub(super) fn value(&self, value: Option<&Value>) -> SortValue {
+        let begin = |text| characters(text, 0, MAX_SORT_TEXT);
+        match value {
+            Some(value) if self.has_numbers => match (Numeric::from_value(value), value) {
+                (Some(number), _) => SortValue::number(number.as_f64()),
+                (None, Value::String(text)) if !text.is_empty() => SortValue::non_number(begin(text)),
+                (None, _) => SortValue::Missing,
+            },
+            Some(Value::String(text)) => SortValue::text(begin(text)),
+            value => SortValue::from_value(value),
+        }
+    }
 }
 
 /// Page that is read: the stream, the position before it, and the digest of the query.

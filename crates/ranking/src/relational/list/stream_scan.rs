@@ -13,7 +13,7 @@ use super::super::predicate::{Predicate, bounds};
 use super::super::sort_position::SortPosition;
 use super::super::stream_row::StreamRow;
 use super::super::tables::{RowScan, Scan, ScanRow, ScanStart, Tables, WordScan};
-use super::order::{FirstPlaces, PageStart, is_number_field, sort_field, sort_value};
+use super::order::{FirstPlaces, ListOrder, PageStart};
 use crate::lexical::word_filter::WordFilter;
 
 /// Number of records that are read in the order of the stream before the columns are asked which records are in the list.
@@ -61,6 +61,7 @@ struct OrderedScan {
 pub(super) struct ListScan<'a, T> {
     pub(super) tables: &'a T,
     pub(super) query: &'a RecordsQuery,
+    pub(super) order: ListOrder<'a>,
     /// Words that each record must have.
     pub(super) words: Option<&'a WordFilter>,
     pub(super) bounds: ReadBounds<'a>,
@@ -80,7 +81,7 @@ impl<T: Tables> ListScan<'_, T> {
         after: Option<&SortPosition>,
         question: u64,
     ) -> Result<Vec<SortPosition>, T::Error> {
-        let field = sort_field(self.query, stream);
+        let field = self.order.field(stream);
         let start = PageStart { stream, after, question };
         if field.is_some() {
             let found = self.places_in_columns(field, start)?;
@@ -142,7 +143,6 @@ impl<T: Tables> ListScan<'_, T> {
     ) -> Result<Vec<SortPosition>, T::Error> {
         let mut test = RecordTest::new(self.query, None);
         let at = field.map(|field| test.reader.select(field));
-        let is_number = field.is_some_and(|field| is_number_field(stream, field));
         let wants_data = at.is_some() || !self.query.filter.is_empty();
         let mut first = FirstPlaces::new(self.query, after);
         self.each_with_words(stream, wants_data, &mut |row| {
@@ -150,7 +150,7 @@ impl<T: Tables> ListScan<'_, T> {
                 return Ok(true);
             }
             let value = match at {
-                Some(at) => sort_value(test.value(at), is_number),
+                Some(at) => self.order.value(test.value(at)),
                 None => row.value.into(),
             };
             first.add(SortPosition { question, value, key: row.key.to_owned(), stream: stream.row });
