@@ -119,7 +119,7 @@ fn resolve(arguments: RecordData) -> Result<Request, ToolError> {
         None => (None, None),
         Some(sort) => match sort.strip_prefix('-') {
             Some(field) => (Some(field.to_owned()), Some(Direction::Descending)),
-            None => (Some(sort.to_owned()), Some(Direction::Ascending)),
+            None => (Some(sort.to_owned()), args.order.or(Some(Direction::Ascending))),
         },
     };
     if let (Some(order), Some(sorted)) = (args.order, sorted)
