@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::lexical::terms::field_words;
 use crate::lexical::words::words;
-use crate::relational::columns::filter::matching;
+use crate::relational::columns::filter::matching_rows;
 use crate::relational::columns::{ColumnarStream, in_columns};
 use crate::relational::field_reader::FieldReader;
 use crate::relational::interrupt::Interrupt;
@@ -166,16 +166,12 @@ impl RecordFilter {
         }
         for stream in &self.streams {
             let Some(columns) = open(*stream, &self.reader.names())? else { return Ok(None) };
-            for segment in &columns.segments {
-                let docs = matching(segment.as_ref(), &self.predicate, &Interrupt::default());
-                let mut rows = Vec::new();
-                let read = in_columns(docs.and_then(|docs| segment.rows(&docs, &mut rows)));
-                match read {
-                    Ok(Some(())) => passing.rows.extend(rows),
-                    Ok(None) => return Ok(None),
-                    // Nothing refuses or cancels this read.
-                    Err::<_, SourceError>(_never) => return Ok(None),
-                }
+            let rows = matching_rows(&columns.segments, &self.predicate, &Interrupt::default());
+            match in_columns(rows) {
+                Ok(Some(rows)) => passing.rows.extend(rows),
+                Ok(None) => return Ok(None),
+                // Nothing refuses or cancels this read.
+                Err::<_, SourceError>(_never) => return Ok(None),
             }
             passing.rest.extend(columns.rest);
         }

@@ -38,6 +38,20 @@ pub(crate) fn matching(
     Ok(docs)
 }
 
+/// Returns the rows of all records of some segments that pass a filter.
+pub(crate) fn matching_rows(
+    segments: &[Box<dyn ColumnSegment + '_>],
+    predicate: &Predicate,
+    interrupt: &Interrupt,
+) -> Result<Vec<i64>, ColumnError> {
+    let mut rows = Vec::new();
+    for segment in segments {
+        let docs = matching(segment.as_ref(), predicate, interrupt)?;
+        segment.rows(&docs, &mut rows)?;
+    }
+    Ok(rows)
+}
+
 /// First and last of the times that pass a test.
 type Span = (TimeOrder, TimeOrder);
 

@@ -9,11 +9,10 @@ use std::collections::HashMap;
 use fetchwell_core::record::SortValue;
 use serde_json::Value;
 
+use super::super::columns::filter::matching_rows;
 use super::super::columns::order::{Candidates, ColumnOrder};
 use super::super::columns::row_set::RowSet;
-use super::super::columns::{ColumnError, ColumnSegment, ColumnarStream, filter, in_columns};
-use super::super::interrupt::Interrupt;
-use super::super::predicate::Predicate;
+use super::super::columns::{ColumnarStream, in_columns};
 use super::super::sort_position::SortPosition;
 use super::super::tables::{KeyScan, KeyStart, RowScan, ScanRow, Tables};
 use super::order::{FirstPlaces, PageStart};
@@ -30,20 +29,6 @@ struct TiedRecords<'a> {
     after: Option<&'a SortPosition>,
     wanted: usize,
     max_lookups: usize,
-}
-
-/// Returns the rows of all records in columns that pass a filter.
-fn matching_rows(
-    segments: &[Box<dyn ColumnSegment + '_>],
-    predicate: &Predicate,
-    interrupt: &Interrupt,
-) -> Result<Vec<i64>, ColumnError> {
-    let mut rows = Vec::new();
-    for segment in segments {
-        let docs = filter::matching(segment.as_ref(), predicate, interrupt)?;
-        segment.rows(&docs, &mut rows)?;
-    }
-    Ok(rows)
 }
 
 impl<T: Tables> ListScan<'_, T> {
