@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use fetchwell_core::record::{
-    RecordData, author_values, authored_at, own_title, parse_timestamp, start_of_day,
-};
+use fetchwell_core::record::{RecordData, author_values, authored_at, own_title, parse_time, start_of_day};
 
 use super::field_texts::collect_texts;
 use super::similarity::SimilarityHash;
@@ -94,5 +92,5 @@ pub(super) fn texts<'a>(
 
 /// Returns the second of a date or timestamp.
 fn second(text: &str) -> Option<i64> {
-    Some(parse_timestamp(text).or_else(|| start_of_day(text))?.as_second())
+    Some(parse_time(text).or_else(|| start_of_day(text))?.as_second())
 }

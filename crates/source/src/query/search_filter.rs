@@ -3,7 +3,7 @@
 //! A record server gets the plain words of a query, and the connection and streams as parameters. Its hits are filtered here by
 //! connection, stream and time. Other operators are listed in [`SearchPage::unapplied`].
 
-use fetchwell_core::record::{Hit, HitId, parse_timestamp, start_of_day};
+use fetchwell_core::record::{Hit, HitId, parse_time, start_of_day};
 use jiff::Timestamp;
 
 use super::{SearchOperator, SearchPage, SearchQuery};
@@ -63,7 +63,7 @@ fn is_in_place(hit: &Hit, query: &SearchQuery) -> bool {
 
 /// Parses a time, or a day as its start in UTC.
 fn start_of(time: &str) -> Option<Timestamp> {
-    parse_timestamp(time).or_else(|| start_of_day(time.trim()))
+    parse_time(time).or_else(|| start_of_day(time.trim()))
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The sort key of a record: one order for the embedded store, its SQLite queries, and the merged lists of remote
 //! servers.
 //!
-//! Records without a value come first, then numbers, then strings by code points. A string that is a timestamp is
-//! converted to UTC with nine digits of a second, so timestamps sort by time whatever their offset. All numbers are
-//! floating point: two ways of comparing would give two orders.
+//! Records without a value come first, then numbers, then strings by code points; in an order by a field with numbers, its
+//! strings are before them. A string that is a time is converted to UTC with nine digits of a second, so times sort as such
+//! whatever their offset; those without a zone count as UTC. All numbers are floating point: two ways of comparing would
+//! give two orders.
 
 use std::cmp::Ordering;
 
