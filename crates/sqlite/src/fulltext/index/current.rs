@@ -246,11 +246,13 @@ impl CurrentIndex {
         let view =
             state.current(path, uuid, newest, &self.verified).ok()?.filter(|view| view.version <= newest)?;
         let mut view = state.in_newest_layout(view, database, uuid, newest, &self.verified).ok()?;
-        self.verified.verify_rest(view.take_unverified(), MAX_COLUMN_VERIFICATION);
-        let is_usable = view.fields.has_field_columns() && view.is_verified(&self.verified);
-        let snapshot = is_usable.then(|| view.snapshot());
+        let (unverified, files, snapshot) = (view.take_unverified(), view.files(), view.snapshot());
         state.view = Some(view);
-        snapshot
+        // Searches do not wait for this.
+        drop(state);
+        let has_columns = snapshot.fields.has_field_columns();
+        self.verified.verify_rest(unverified, if has_columns { MAX_COLUMN_VERIFICATION } else { 0 });
+        (has_columns && self.verified.covers(&files)).then_some(snapshot)
     }
 
     /// Records that a search failed because of the index files; the next search rebuilds them. `is_distrusted` is

@@ -135,29 +135,25 @@ pub(crate) struct VerifiedFiles {
 }
 
 impl VerifiedFiles {
-    /// Verifies files of an open index: up to `at_once` bytes now, and the rest on a background thread.
+    /// Verifies files of an open index: at once, or on a background thread if they have more than `at_once` bytes.
     pub(super) fn verify_rest(self: &Arc<Self>, files: Vec<Arc<IndexFile>>, at_once: u64) {
-        let rest = self.verify_open(files, at_once);
-        if rest.is_empty() {
+        if files.iter().map(|file| file.stamp().len()).sum::<u64>() <= at_once {
+            self.verify_open(files);
             return;
         }
         let verified = Arc::clone(self);
-        let verify = move || verified.verify_open(rest, u64::MAX);
+        let verify = move || verified.verify_open(files);
         if let Err(error) = std::thread::Builder::new().name("index-check".to_owned()).spawn(verify) {
             tracing::error!(%error, "no thread to verify the search index");
         }
     }
 
-    /// Verifies files of an open index, and keeps its damage. Returns the remaining files.
-    fn verify_open(&self, files: Vec<Arc<IndexFile>>, limit: u64) -> Vec<Arc<IndexFile>> {
-        match self.verify(files, limit) {
-            Ok(rest) => rest,
-            Err(fault) => {
-                if let IndexFault::Damaged(problem) = fault {
-                    *self.damage.lock() = Some(problem);
-                }
-                Vec::new()
-            }
+    /// Verifies files of an open index, and keeps its damage.
+    fn verify_open(&self, files: Vec<Arc<IndexFile>>) {
+        match self.verify(files, u64::MAX) {
+            Ok(_none) => {}
+            Err(IndexFault::Damaged(problem)) => *self.damage.lock() = Some(problem),
+            Err(fault) => tracing::warn!(?fault, "a file of the search index could not be verified"),
         }
     }
 

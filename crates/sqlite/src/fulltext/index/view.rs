@@ -129,9 +129,9 @@ impl IndexView {
         Snapshot { version, is_previous, fields, searcher, known }
     }
 
-    /// Returns true if all files were verified.
-    pub(super) fn is_verified(&self, verified: &VerifiedFiles) -> bool {
-        verified.covers(&self.files)
+    /// Returns the files that the searcher has open.
+    pub(super) fn files(&self) -> Vec<Arc<IndexFile>> {
+        self.files.clone()
     }
 
     /// Takes the files that remain to be verified.
