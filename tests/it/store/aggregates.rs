@@ -151,6 +151,26 @@ async fn a_field_of_one_connection_has_no_value_in_another() {
 }
 
 #[tokio::test]
+async fn a_field_that_orders_one_connection_may_lack_in_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("times.db");
+    let line = |key: &str, at: Value| json!({"stream": "s", "key": key, "data": {"at": at}}).to_string();
+    let lines = [line("0", json!("2026-04-01 12:00:00")), line("1", json!("2026-04-01T09:00:00Z"))];
+    import_with_cursor(&path, &lines.join("\n"), "at");
+    add(&path, "b", &values("w", &[json!(1)]));
+    assert_eq!(sorted_by(&path, "at").await, ["b0", "1", "0"]);
+    assert_eq!(sorted_by(&path, "w").await, ["0", "1", "b0"]);
+    assert_eq!(passing(&path, json!({"at": {"gte": "2026-04-01T10:00:00"}})).await, ["0"]);
+}
+
+#[tokio::test]
+async fn booleans_are_ordered_at_a_path() {
+    let inside = [json!(true), json!(false), json!("x"), json!(null)].map(|done| json!({"done": done}));
+    let (_folder, path) = store_of(&values("o", &inside));
+    assert_eq!(sorted_by(&path, "o.done").await, ["3", "2", "1", "0"]);
+}
+
+#[tokio::test]
 async fn a_cursor_ends_with_the_first_number_of_a_field() {
     let (_folder, path) = store_of(&values("v", &["a", "b", "c"].map(|text| json!(text))));
     let query = RecordsQuery { sort: Some("v".to_owned()), ..RecordsQuery::new("s".parse().unwrap(), 1) };

@@ -207,7 +207,10 @@ pub(crate) fn bounds(filter: &Filter, cursor_field: &str) -> Vec<(RangeOperator,
             continue;
         };
         // Earlier releases stored times without a zone as they were written, so all times of a day are inside.
-        let day_of_time = comparable(&text).and_then(|time| time.get(..10).map(str::to_owned));
+        let day = |text: &str| text.get(..10).map(str::to_owned);
+        // A text such as `2026-04-01T` is compared with the times of its day.
+        let begins_with_day = || day(&text).filter(|day| text.len() > 10 && is_day(day));
+        let day_of_time = comparable(&text).and_then(|time| day(&time)).or_else(begins_with_day);
         let first = |day: &str| (RangeOperator::GreaterOrEqual, SortValue::Text(day.to_owned()));
         // All times of a day begin with it, and `~` sorts after `T`.
         let last = |day: &str| (RangeOperator::Less, SortValue::Text(format!("{day}~")));
@@ -252,6 +255,11 @@ fn is_inside(stream: &StreamDetail, path: &str) -> bool {
     })
 }
 
+/// Returns true if records of a stream can have a value at a path.
+pub(super) fn has_field(stream: &StreamDetail, path: &str) -> bool {
+    stream.field(path).is_some() || is_inside(stream, path)
+}
+
 /// Returns problem and hint if a field of some streams of one name does not have a capability, or `None` if it does. A stream without
 /// the field has records without a value, unless no stream has it. The hint lists the fields that have the capability.
 pub(super) fn missing_capability(
@@ -260,29 +268,24 @@ pub(super) fn missing_capability(
     capability: Capability,
     what: &str,
 ) -> Option<(String, String)> {
-    let has_field = |stream: &StreamDetail| stream.field(field).is_some() || is_inside(stream, field);
-    let is_known = streams.iter().any(|stream| has_field(stream));
-    let mut asked = streams.iter().filter(|stream| !is_known || has_field(stream));
-    asked.find_map(|stream| missing_in_stream(stream, field, capability, what))
-}
-
-fn missing_in_stream(
-    stream: &StreamDetail,
-    field: &str,
-    capability: Capability,
-    what: &str,
-) -> Option<(String, String)> {
     let can = |detail: &&FieldDetail| detail.capabilities.contains(&capability);
-    let problem = match stream.field(field) {
-        Some(detail) if can(&detail) => return None,
-        Some(_) => format!("field `{field}` of stream `{}` cannot be {what}", stream.name),
-        None if is_inside(stream, field) => return None,
-        None => format!("stream `{}` has no field `{field}`", stream.name),
-    };
-    let fit: Vec<&str> =
-        stream.fields.iter().filter(can).map(|detail| detail.name.as_str()).take(20).collect();
+    let is_known = streams.iter().any(|stream| has_field(stream, field));
+    let problem = streams.iter().find_map(|stream| match stream.field(field) {
+        Some(detail) if can(&detail) => None,
+        Some(_) => Some(format!("field `{field}` of stream `{}` cannot be {what}", stream.name)),
+        None if is_known => None,
+        None => Some(format!("stream `{}` has no field `{field}`", stream.name)),
+    })?;
+    let fields = streams.iter().flat_map(|stream| stream.fields.iter().filter(can));
+    let mut fit: Vec<&str> = Vec::new();
+    for name in fields.map(|detail| detail.name.as_str()) {
+        if fit.len() < 20 && !fit.contains(&name) {
+            fit.push(name);
+        }
+    }
+    let stream = streams.first().map(|stream| stream.name.as_str()).unwrap_or_default();
     let hint = match fit.as_slice() {
-        [] => format!("No field of stream `{}` can be {what}.", stream.name),
+        [] => format!("No field of stream `{stream}` can be {what}."),
         fit => format!("Fields that can be {what}: {}.", fit.join(", ")),
     };
     Some((problem, hint))

@@ -170,7 +170,6 @@ impl<'a> Slots<'a> {
         if slot == next {
             self.keys.push(SlotKey::Bucket(bucket));
         }
-        let spans = if utc.is_some() { &mut self.spans } else { &mut self.clock_spans };
         spans.add(span, slot);
         slot
     }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use fetchwell_core::record::{parse_time, start_of_day};
+use fetchwell_core::record::start_of_day;
 use fetchwell_source::RangeOperator;
 use fetchwell_source::manifest::kinds::{is_day, is_time};
 use serde_json::Value;
@@ -62,8 +62,8 @@ enum TimeTest {
     Equal { spans: Vec<Span>, numbers: Vec<i64> },
     /// All times by their order relative to a bound.
     Range(RangeOperator, TimeOrder),
-    /// Timestamps in a span, while other times are compared as text.
-    TimestampRange(Option<Span>),
+    /// Times in a span, while dates are compared as text.
+    TimeSpan(Option<Span>),
     /// All times are compared as text.
     Text,
 }
@@ -138,10 +138,10 @@ impl<'a> CellTest<'a> {
                 return spans.iter().any(|span| is_inside(place, span));
             }
             TimeTest::Equal { numbers, .. } => return numbers.contains(&number),
-            TimeTest::TimestampRange(span) if place.is_time() => {
+            TimeTest::TimeSpan(span) if place.is_time() => {
                 return span.as_ref().is_some_and(|span| is_inside(place, span));
             }
-            TimeTest::TimestampRange(_) | TimeTest::Text => {}
+            TimeTest::TimeSpan(_) | TimeTest::Text => {}
         }
         let test = self.test;
         *self.time_texts.entry(number).or_insert_with(|| test.passes(Some(&time::value(number))))
@@ -237,31 +237,31 @@ impl TimeTest {
             },
             ParsedTest::Range(operator, Comparand::Text(bound)) => match TimeOrder::of_text(&bound.ordered) {
                 Some(bound) => Self::Range(*operator, bound),
-                None => Self::TimestampRange(range_span(test)),
+                None => Self::TimeSpan(range_span(test)),
             },
-            ParsedTest::Range(..) => Self::TimestampRange(range_span(test)),
+            ParsedTest::Range(..) => Self::TimeSpan(range_span(test)),
             ParsedTest::Contains(_) | ParsedTest::Prefix(_) | ParsedTest::Exists(_) => Self::Text,
         }
     }
 }
 
-/// Returns the span of the timestamps that equal a value: those of a day, or one.
+/// Returns the span of the times that equal a value: those of a day, or one.
 fn equal_span(wanted: &Comparand) -> Option<Span> {
     let Comparand::Text(wanted) = wanted else { return None };
     if !is_day(&wanted.text) {
-        return parse_time(&wanted.text).and_then(|_| TimeOrder::of_text(&wanted.text)).map(|at| (at, at));
+        return TimeOrder::of_text(&wanted.text).map(|at| (at, at));
     }
     let first = start_of_day(&wanted.text)?.as_second();
     Some((TimeOrder::of_timestamp(first, 0), TimeOrder::of_timestamp(first + time::DAY - 1, time::NANOS - 1)))
 }
 
-/// Returns the number of the date, or of the time without a zone, that equals a value.
+/// Returns the number of the date that equals a value.
 fn equal_number(wanted: &Comparand) -> Option<i64> {
     let Comparand::Text(wanted) = wanted else { return None };
     time::encode(&wanted.text)
 }
 
-/// Returns the span of the timestamps that are in a range. Times are compared in their order, so all that pass follow each other
+/// Returns the span of the times that are in a range. Times are compared in their order, so all that pass follow each other
 /// at one end: its bound is found by bisection.
 fn range_span(test: &ParsedTest) -> Option<Span> {
     let second = i128::from(time::NANOS);

@@ -110,11 +110,15 @@ impl ColumnOrder<'_> {
         Ok(Some(Candidates { ties, leading, last: choice.last.map(|value| (value, last)) }))
     }
 
-    /// Returns true if records have such a value in this order. The record before the first may be of a stream where the field
-    /// has texts, while this one has numbers and orders no texts.
+    /// Returns true if a value is as records have it in this order. An earlier release stored times without a zone as they were
+    /// written, and the record before the first may be of a stream that is read in that order.
     fn is_value(&self, value: &SortValue) -> bool {
-        let SortValue::Text(text) = value else { return true };
-        matches!((self.value_of)(Some(&Value::from(text.as_str()))), SortValue::Text(_))
+        match value {
+            SortValue::Text(text) | SortValue::NonNumber(text) => {
+                (self.value_of)(Some(&Value::from(text.as_str()))) == *value
+            }
+            SortValue::Missing | SortValue::Number(_) => true,
+        }
     }
 
     /// Compares two values in the direction of the order.
@@ -266,5 +270,8 @@ fn rows_of(segments: &[Box<dyn ColumnSegment + '_>], docs: SegmentDocs) -> Resul
 
 /// Returns the place of a sort value that is a time.
 fn time_of(value: &SortValue) -> Option<TimeOrder> {
-    if let SortValue::Text(text) = value { TimeOrder::of_text(text) } else { None }
+    match value {
+        SortValue::Text(text) | SortValue::NonNumber(text) => TimeOrder::of_text(text),
+        SortValue::Missing | SortValue::Number(_) => None,
+    }
 }

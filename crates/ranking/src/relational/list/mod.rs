@@ -22,7 +22,7 @@ use self::order::{ListOrder, compare_positions};
 use self::stream_scan::ListScan;
 use super::expand::expand;
 use super::interrupt::ReadBounds;
-use super::predicate::{check, missing_capability};
+use super::predicate::{check, has_field, missing_capability};
 use super::projection::Projection;
 use super::sort_position::SortPosition;
 use super::stream_row::{StreamRow, details};
@@ -140,10 +140,13 @@ fn query_digest(query: &RecordsQuery, order: ListOrder<'_>, streams: &[StreamRow
 
 /// Refuses to sort by a field with values that have no order.
 fn check_sort(order: ListOrder<'_>, streams: &[StreamRow]) -> Result<(), SourceError> {
-    let by_field: Vec<&StreamDetail> =
-        streams.iter().filter(|stream| order.field(stream).is_some()).map(|stream| &stream.detail).collect();
     let Some(field) = streams.iter().find_map(|stream| order.field(stream)) else { return Ok(()) };
-    match missing_capability(&by_field, field, Capability::Range, "sorted by") {
+    let by_field = |stream: &&StreamRow| order.field(stream).is_some();
+    // The other streams are in the order of the field, so they have it.
+    let is_known = !streams.iter().all(|stream| by_field(&stream));
+    let asked = streams.iter().filter(by_field).map(|stream| &stream.detail);
+    let asked: Vec<&StreamDetail> = asked.filter(|stream| !is_known || has_field(stream, field)).collect();
+    match missing_capability(&asked, field, Capability::Range, "sorted by") {
         None => Ok(()),
         Some((problem, hint)) => {
             Err(SourceError::InvalidQuery { fault: QueryFault::InvalidSort, problem, hint })

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::sort_position::SortPosition;
 use super::super::stream_row::StreamRow;
 
-/// Maximum number of bytes of a text that orders records. Texts that begin with the same bytes are ordered by key.
+/// Maximum number of characters of a text that orders records. Texts that begin with the same ones are ordered by key.
 const MAX_SORT_TEXT: usize = 200;
 
 /// Compares the positions of two records in the order of a list.
@@ -45,7 +45,7 @@ impl<'a> ListOrder<'a> {
         Self { field, has_numbers }
     }
 
-    /// Returns true if other texts are before numbers. What an import changes it to is another order.
+    /// Returns true if other texts are before numbers. An import can change this, and with it the order.
     pub(super) fn has_numbers(&self) -> bool {
         self.has_numbers
     }
@@ -67,6 +67,7 @@ impl<'a> ListOrder<'a> {
             Some(value) if self.has_numbers => match (Numeric::from_value(value), value) {
                 (Some(number), _) => SortValue::number(number.as_f64()),
                 (None, Value::String(text)) if !text.is_empty() => SortValue::non_number(begin(text)),
+                (None, Value::Bool(_)) => SortValue::from_value(Some(value)),
                 (None, _) => SortValue::Missing,
             },
             Some(Value::String(text)) => SortValue::text(begin(text)),
