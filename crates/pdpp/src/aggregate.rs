@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-use fetchwell_core::record::{Scalar, comparable};
+use fetchwell_core::record::{Scalar, ordered};
 use fetchwell_source::accumulator::Accumulator;
 use fetchwell_source::{
     AggregateAnswer, AggregateQuery, Granularity, Group, Grouping, Metric, QueryFault, SourceError,
@@ -147,7 +147,7 @@ fn largest(groups: Vec<Group>, query: &AggregateQuery) -> (Vec<Group>, Vec<Group
 fn newest(mut groups: Vec<Group>, limit: usize) -> (Vec<Group>, Vec<Group>) {
     groups.sort_by_cached_key(|group| {
         Reverse(match &group.key {
-            Some(Scalar::Text(text)) => Some(comparable(text).unwrap_or_else(|| text.clone())),
+            Some(Scalar::Text(text)) => Some(ordered(text)),
             Some(Scalar::Number(_) | Scalar::Bool(_)) | None => None,
         })
     });

@@ -56,7 +56,9 @@ pub use value::kind::kind_name;
 pub use value::number::Numeric;
 pub use value::scalar::Scalar;
 pub use value::sort_value::SortValue;
-pub use value::timestamp::{comparable, parse_local_time, parse_time, parse_timestamp, start_of_day};
+pub use value::timestamp::{
+    comparable, ordered, parse_local_time, parse_time, parse_timestamp, start_of_day,
+};
 pub use window::Window;
 
 pub use crate::memory::MemoryPermit;

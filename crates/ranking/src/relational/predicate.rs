@@ -6,9 +6,9 @@
 use std::cmp::Ordering;
 
 use fetchwell_core::record::{
-    Capability, FieldDetail, FieldPath, Numeric, Scalar, SortValue, StreamDetail, comparable,
+    Capability, FieldDetail, FieldPath, Numeric, Scalar, SortValue, StreamDetail, comparable, ordered,
 };
-use fetchwell_source::manifest::kinds::{is_day, is_time};
+use fetchwell_source::manifest::kinds::is_day;
 use fetchwell_source::{Condition, Filter, QueryFault, RangeOperator, SourceError, Test};
 use serde_json::Value;
 
@@ -127,7 +127,7 @@ impl Comparand {
             Scalar::Bool(value) => Self::Bool(*value),
             Scalar::Number(number) => Self::Number(Numeric::of_number(number)),
             Scalar::Text(text) => Self::Text(TextComparand {
-                ordered: comparable(text).unwrap_or_else(|| text.clone()),
+                ordered: ordered(text),
                 number: Numeric::of_text(text),
                 boolean: text.parse().ok(),
                 text: text.clone(),
@@ -182,15 +182,16 @@ impl TextComparand {
         if *text == self.text {
             return Some(Ordering::Equal);
         }
-        if let Some(wanted) = &self.number {
-            if let Some(number) = Numeric::of_text(text) {
-                return Some(number.cmp(wanted));
-            }
-            if !is_time(text) && !is_day(text) {
-                return None;
-            }
+        if let Some(wanted) = &self.number
+            && let Some(number) = Numeric::of_text(text)
+        {
+            return Some(number.cmp(wanted));
         }
-        Some(comparable(text).as_deref().unwrap_or(text).cmp(&self.ordered))
+        let time = comparable(text);
+        if self.number.is_some() && time.is_none() && !is_day(text) {
+            return None;
+        }
+        Some(time.as_deref().unwrap_or(text).cmp(&self.ordered))
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use fetchwell_core::record::{Numeric, Scalar, comparable};
+use fetchwell_core::record::{Numeric, Scalar, ordered};
 
 use crate::accumulator::Accumulator;
 use crate::{AggregateAnswer, AggregateQuery, Group, Mean, Metric};
@@ -91,7 +91,7 @@ impl GroupKey {
     /// Returns the key of a group of times, which servers write in different ways.
     pub(super) fn from_time(value: Option<&Scalar>) -> Self {
         match value {
-            Some(Scalar::Text(text)) => Self::Text(comparable(text).unwrap_or_else(|| text.clone())),
+            Some(Scalar::Text(text)) => Self::Text(ordered(text)),
             other => Self::from_value(other),
         }
     }

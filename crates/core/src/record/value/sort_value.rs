@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::record::comparable;
+use crate::record::ordered;
 
 /// The value that a record is sorted by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,12 +43,12 @@ impl SortValue {
 
     /// Returns the sort value of a text.
     pub fn text(text: &str) -> Self {
-        Self::Text(comparable(text).unwrap_or_else(|| text.to_owned()))
+        Self::Text(ordered(text))
     }
 
     /// Returns the sort value of a text in a field of numbers.
     pub fn non_number(text: &str) -> Self {
-        Self::NonNumber(comparable(text).unwrap_or_else(|| text.to_owned()))
+        Self::NonNumber(ordered(text))
     }
 
     /// Returns the sort key of a finite number.

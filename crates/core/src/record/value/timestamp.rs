@@ -37,8 +37,10 @@ pub fn start_of_day(text: &str) -> Option<Timestamp> {
 
 /// Parses a timestamp, or a time without a zone as one in UTC. A date is no time.
 pub fn parse_time(text: &str) -> Option<Timestamp> {
+    if text.len() <= 10 {
+        return None;
+    }
     match parse_local_time(text) {
-        Some(_) if text.len() == 10 => None,
         Some(time) => Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp()),
         None => parse_timestamp(text),
     }
@@ -50,6 +52,11 @@ pub fn comparable(text: &str) -> Option<String> {
     let mut written = String::with_capacity(30);
     write!(written, "{timestamp:.9}").ok()?;
     Some(written)
+}
+
+/// Returns a text in the form in which texts and times sort together: a time in that of [`comparable`].
+pub fn ordered(text: &str) -> String {
+    comparable(text).unwrap_or_else(|| text.to_owned())
 }
 
 #[cfg(test)]

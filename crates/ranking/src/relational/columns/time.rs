@@ -374,7 +374,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 
 #[cfg(test)]
 mod tests {
-    use fetchwell_core::record::comparable;
+    use fetchwell_core::record::{comparable, ordered};
     use proptest::prelude::*;
 
     use super::*;
@@ -463,7 +463,6 @@ mod tests {
         fn times_are_ordered_as_their_texts(a in any_time(), b in any_time()) {
             if let (Some(first), Some(second)) = (encode(&a), encode(&b)) {
                 prop_assert_eq!((text(first), text(second)), (a.clone(), b.clone()));
-                let ordered = |text: &String| comparable(text).unwrap_or_else(|| text.clone());
                 prop_assert_eq!(order(first).cmp(&order(second)), ordered(&a).cmp(&ordered(&b)));
                 prop_assert_eq!(TimeOrder::of_text(&ordered(&a)), Some(order(first)));
                 prop_assert_eq!(order(first).is_time(), comparable(&a).is_some());
