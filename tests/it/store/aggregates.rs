@@ -108,23 +108,20 @@ async fn texts_in_a_field_of_numbers_are_ordered_before_them() {
         (Direction::Ascending, ["2", "4", "1", "0", "3", "5"]),
         (Direction::Descending, ["5", "3", "0", "1", "4", "2"]),
     ] {
-        let query = RecordsQuery {
-            sort: Some("amount".to_owned()),
-            direction,
-            ..RecordsQuery::new("s".parse().unwrap(), 100)
-        };
-        assert_eq!(keys(&open(&path).records(&query).await.unwrap().rows), expect);
+        assert_eq!(sorted(&path, "amount", direction).await, expect);
     }
+}
+
+/// Returns the keys of all records by a field.
+async fn sorted(path: &Path, field: &str, direction: Direction) -> Vec<String> {
+    let sort = Some(field.to_owned());
+    let query = RecordsQuery { sort, direction, ..RecordsQuery::new("s".parse().unwrap(), 100) };
+    keys(&open(path).records(&query).await.unwrap().rows)
 }
 
 /// Returns the keys of all records by a field, ascending.
 async fn sorted_by(path: &Path, field: &str) -> Vec<String> {
-    let query = RecordsQuery {
-        sort: Some(field.to_owned()),
-        direction: Direction::Ascending,
-        ..RecordsQuery::new("s".parse().unwrap(), 100)
-    };
-    keys(&open(path).records(&query).await.unwrap().rows)
+    sorted(path, field, Direction::Ascending).await
 }
 
 #[tokio::test]

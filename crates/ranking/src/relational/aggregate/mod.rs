@@ -45,8 +45,9 @@ pub fn aggregate<T: Tables>(
     bounds: ReadBounds<'_>,
 ) -> Result<AggregateAnswer, T::Error> {
     let streams = stream_rows(tables, &query.stream, query.connection.as_ref())?;
-    check(&query.filter, &details(&streams))?;
-    check_declared(query, &details(&streams))?;
+    let details = details(&streams);
+    check(&query.filter, &details)?;
+    check_declared(query, &details)?;
     if let (Metric::Count, None, true) = (query.metric, &query.grouping, query.filter.is_empty()) {
         let count: u64 = streams.iter().filter_map(|stream| stream.detail.record_count).sum();
         let value = Some(Scalar::Number(count.into()));

@@ -54,9 +54,9 @@ impl TimeBuckets {
     /// back.
     pub(super) fn bucket_of(&self, value: &Value) -> Option<TimeBucket> {
         let text = value.as_str()?;
-        let local = match parse_timestamp(text) {
-            Some(timestamp) => timestamp.to_zoned(self.zone.clone()),
-            None => parse_local_time(text)?.to_zoned(self.zone.clone()).ok()?,
+        let local = match parse_local_time(text) {
+            Some(time) => time.to_zoned(self.zone.clone()).ok()?,
+            None => parse_timestamp(text)?.to_zoned(self.zone.clone()),
         };
         self.bucket_at(&local)
     }
@@ -119,13 +119,13 @@ impl TimeBuckets {
             Granularity::Hour => 3_600_000,
             _ => DAY_MILLIS,
         };
-        let time = Timestamp::from_millisecond(millis).ok()?.to_zoned(TimeZone::UTC).datetime();
+        let time = TimeZone::UTC.to_datetime(Timestamp::from_millisecond(millis).ok()?);
         let local = time.to_zoned(self.zone.clone()).ok()?;
         let bucket = self.bucket_at(&local)?;
-        let near = Timestamp::from_millisecond(local.timestamp().as_millisecond() - 2 * DAY_MILLIS).ok()?;
-        let change = self.zone.following(near).next().map(|change| change.timestamp().as_millisecond());
-        let is_near =
-            change.is_some_and(|change| change < local.timestamp().as_millisecond() + 2 * DAY_MILLIS);
+        let at = local.timestamp().as_millisecond();
+        let before = Timestamp::from_millisecond(at - 2 * DAY_MILLIS).ok()?;
+        let change = self.zone.following(before).next().map(|change| change.timestamp().as_millisecond());
+        let is_near = change.is_some_and(|change| change < at + 2 * DAY_MILLIS);
         let start = millis.div_euclid(unit) * unit;
         Some((if is_near { millis..millis + 1 } else { start..start + unit }, bucket))
     }

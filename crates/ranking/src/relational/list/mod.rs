@@ -141,11 +141,12 @@ fn query_digest(query: &RecordsQuery, order: ListOrder<'_>, streams: &[StreamRow
 /// Refuses to sort by a field with values that have no order.
 fn check_sort(order: ListOrder<'_>, streams: &[StreamRow]) -> Result<(), SourceError> {
     let Some(field) = streams.iter().find_map(|stream| order.field(stream)) else { return Ok(()) };
-    let by_field = |stream: &&StreamRow| order.field(stream).is_some();
-    // The other streams are in the order of the field, so they have it.
-    let is_known = !streams.iter().all(|stream| by_field(&stream));
-    let asked = streams.iter().filter(by_field).map(|stream| &stream.detail);
-    let asked: Vec<&StreamDetail> = asked.filter(|stream| !is_known || has_field(stream, field)).collect();
+    let (by_field, in_order): (Vec<&StreamRow>, Vec<&StreamRow>) =
+        streams.iter().partition(|stream| order.field(stream).is_some());
+    // A stream that is in the order of the field has it.
+    let is_asked = |stream: &&StreamDetail| in_order.is_empty() || has_field(stream, field);
+    let asked: Vec<&StreamDetail> =
+        by_field.into_iter().map(|stream| &stream.detail).filter(is_asked).collect();
     match missing_capability(&asked, field, Capability::Range, "sorted by") {
         None => Ok(()),
         Some((problem, hint)) => {
