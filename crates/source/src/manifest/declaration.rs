@@ -198,7 +198,7 @@ impl<'a> Rules<'a> {
             Capability::Range | Capability::Min | Capability::Max => ordered,
             Capability::Lexical => text,
             Capability::Semantic => false,
-            Capability::GroupByTime => time,
+            Capability::GroupByTime => time || (text && seen.has_time()),
             Capability::Sum => number || (text && seen.has_number_as_text()),
             Capability::CountDistinct => scalar,
         };
@@ -250,7 +250,10 @@ mod tests {
         assert!(capabilities(None, "t", &[json!("2026-04-01T00:00:00Z")]).contains(&GroupByTime));
         let column = capabilities(None, "c", &[json!("n/a"), json!("12.50"), json!("")]);
         assert_eq!(column, [Equal, Range, Lexical, GroupBy, Sum, Min, Max, CountDistinct]);
-        assert!(!capabilities(None, "c", &[json!("n/a"), json!("2026-04-01")]).contains(&Sum));
+        for time in ["2026-04-01", "2026-04-01T10:00:00Z"] {
+            let some_times = capabilities(None, "c", &[json!(""), json!(time)]);
+            assert_eq!(some_times, [Equal, Range, Lexical, GroupBy, GroupByTime, Min, Max, CountDistinct]);
+        }
         let declared =
             declaration(&json!({"name": "s", "schema": {"properties": {"c": {"type": "string"}}}}));
         assert!(capabilities(Some(&declared), "c", &[json!("12.50")]).contains(&Sum));

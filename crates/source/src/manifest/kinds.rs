@@ -65,6 +65,11 @@ impl Kinds {
         self.0 & NUMBER_AS_TEXT != 0
     }
 
+    /// Returns true if a string was a time or date. Beside other strings, its type is `string` all the same.
+    pub(super) fn has_time(self) -> bool {
+        self.0 & (2 | 128) != 0
+    }
+
     /// Returns the names of the types. `integer` is left out beside `number`; `date-time` and `date` are left out if
     /// any string was neither.
     pub(crate) fn types(self) -> Vec<String> {
