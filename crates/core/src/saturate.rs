@@ -9,7 +9,7 @@ pub trait Largest {
 macro_rules! largest {
     ($($integer:ty),+) => { $(impl Largest for $integer { const LARGEST: Self = Self::MAX; })+ };
 }
-largest!(u32, u64, usize, i32, i64);
+largest!(u16, u32, u64, usize, i32, i64);
 
 /// Converts a number, or returns the largest number of the type if it does not fit.
 pub fn saturated<To: Largest>(number: impl TryInto<To>) -> To {

@@ -49,17 +49,14 @@ pub(super) fn read_hits(
     Ok(hits)
 }
 
-/// Maximum length in bytes of a record of which the words are kept. The words of a longer one are not all compared.
-const MAX_DIVIDED_BYTES: usize = 32 * 1024;
-
 /// Maximum bytes of the words that are kept for the next searches, over all stores.
-const MAX_WORD_BYTES: usize = 3 * 1024 * 1024;
+const MAX_WORD_BYTES: usize = 3 * 512 * 1024;
 
 static WORDS: LazyLock<TextCache<TextWords>> = LazyLock::new(|| TextCache::new(MAX_WORD_BYTES));
 
 /// Returns the words of a record, found before or now; `None` for a long record.
 fn words_of(key: TextKey, json: &str, data: &RecordData) -> Option<Arc<CachedText<TextWords>>> {
-    let is_short = json.len() <= MAX_DIVIDED_BYTES;
+    let is_short = json.len() <= TextWords::MAX_RECORD_BYTES;
     is_short.then(|| WORDS.get_or_make(key, json, || Some(TextWords::from_record(data)))).flatten()
 }
 
@@ -70,7 +67,7 @@ const MAX_COMPARED_BYTES: usize = 32 * 1024;
 const MAX_ALL_COMPARED_BYTES: usize = 256 * 1024;
 
 /// Maximum bytes of the compared texts that are kept for the next searches, over all stores.
-const MAX_KEPT_BYTES: usize = 6 * 1024 * 1024;
+const MAX_KEPT_BYTES: usize = 5 * 512 * 1024;
 
 static COMPARED: LazyLock<TextCache<NearText>> = LazyLock::new(|| TextCache::new(MAX_KEPT_BYTES));
 

@@ -150,7 +150,7 @@ impl ExcerptTerms {
     fn known_matches(&self, text: &str, known: &[WordPlace]) -> Vec<(ExcerptTerm, Range<usize>)> {
         let mut matches = Vec::new();
         let possible = known.iter().filter(|word| self.hashes.may_have(word.hash));
-        let places = possible.map(|word| (word.position as usize, word.start as usize..word.end as usize));
+        let places = possible.map(|word| (word.position.into(), word.start.into()..word.end.into()));
         self.each_match_at(text, places, |term, _, range| matches.push((term, range)));
         matches
     }

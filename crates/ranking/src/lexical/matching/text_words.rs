@@ -16,19 +16,22 @@ pub struct TextWords {
     ends: Box<[u32]>,
 }
 
-/// Place of a word in its text.
+/// Place of a word in its text, which has less than 64 KiB.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct WordPlace {
     /// Hash of the folded word.
-    pub(super) hash: u32,
+    pub(super) hash: u16,
     /// Ordinal of the word.
-    pub(super) position: u32,
+    pub(super) position: u16,
     /// Byte range of the word.
-    pub(super) start: u32,
-    pub(super) end: u32,
+    pub(super) start: u16,
+    pub(super) end: u16,
 }
 
 impl TextWords {
+    /// Maximum length in bytes of the JSON of a record of which the words are kept. The words of a longer one are not all compared.
+    pub const MAX_RECORD_BYTES: usize = 32 * 1024;
+
     /// Returns the words of text number `text` of the record.
     pub(super) fn in_text(&self, text: usize) -> &[WordPlace] {
         let end = |text: usize| self.ends.get(text).map_or(0, |end| *end as usize);
@@ -84,18 +87,20 @@ impl PossibleHashes {
     }
 
     /// Returns false if no word with this hash was added.
-    pub(super) fn may_have(&self, hash: u32) -> bool {
+    pub(super) fn may_have(&self, hash: u16) -> bool {
         let (element, bit) = Self::place(hash);
         self.0.get(element).is_some_and(|bits| bits & bit != 0)
     }
 
     /// Returns the element and the bit of a hash.
-    fn place(hash: u32) -> (usize, u64) {
-        (hash as usize / 64 % Self::ELEMENTS, 1 << (hash % 64))
+    fn place(hash: u16) -> (usize, u64) {
+        (usize::from(hash) / 64 % Self::ELEMENTS, 1 << (hash % 64))
     }
 }
 
-/// Hashes a folded word (FNV-1a).
-fn hash(folded: &str) -> u32 {
-    folded.bytes().fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+/// Returns the low half of a hash of a folded word (FNV-1a), which is more than a filter of 4,096 bits distinguishes.
+fn hash(folded: &str) -> u16 {
+    let add = |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    let [first, second, ..] = folded.bytes().fold(0x811C_9DC5, add).to_le_bytes();
+    u16::from_le_bytes([first, second])
 }

@@ -58,25 +58,28 @@ const UNCOMPARED: [&str; 25] = [
 #[derive(Debug, Default, PartialEq)]
 pub struct NearText {
     /// Hashes of the compared words, sorted.
-    words: Box<[u64]>,
+    words: Box<[ShortHash]>,
     /// Hashes of sequences of compared words, sorted.
-    sequences: Box<[u64]>,
-    /// Hashes of compared numbers and words with digits, sorted.
+    sequences: Box<[ShortHash]>,
+    /// Hashes of compared numbers and words with digits, sorted. They are long, because two texts can differ in one of them alone.
     numbers: Box<[u64]>,
     /// Hashes of the words and numbers of all fields, sorted.
-    present: Box<[u64]>,
+    present: Box<[ShortHash]>,
     /// Hash of all compared fields, dates included.
     whole: u64,
 }
 
+/// Hash of a word or sequence. A text has many, and one that is equal by chance changes no comparison.
+type ShortHash = u32;
+
 /// Words of texts that stand for words of a query, as hashes.
 #[derive(Debug)]
-pub(super) struct AskedWords(Vec<u64>);
+pub(super) struct AskedWords(Vec<ShortHash>);
 
 impl<'a> FromIterator<&'a String> for AskedWords {
     /// Takes folded words.
     fn from_iter<Words: IntoIterator<Item = &'a String>>(words: Words) -> Self {
-        Self(words.into_iter().map(hash).collect())
+        Self(words.into_iter().map(|word| short(hash(word))).collect())
     }
 }
 
@@ -86,8 +89,8 @@ impl NearText {
         let mut text = TextInProgress::default();
         data.iter().for_each(|(name, value)| text.add(name, value, true));
         let TextInProgress { words, sequences, numbers, present, whole, .. } = text;
-        let [words, sequences, numbers, present] = [words, sequences, numbers, present].map(sorted);
-        Self { words, sequences, numbers, present, whole }
+        let [words, sequences, present] = [words, sequences, present].map(sorted);
+        Self { words, sequences, numbers: sorted(numbers), present, whole }
     }
 
     /// Returns true for each word of a query that any field has.
@@ -124,17 +127,18 @@ impl TextForm for NearText {
 
     fn heap_bytes(&self) -> usize {
         let Self { words, sequences, numbers, present, .. } = self;
-        [words, sequences, numbers, present].iter().map(|hashes| size_of::<u64>() * hashes.len()).sum()
+        let short: usize = [words, sequences, present].iter().map(|hashes| size_of_val::<[_]>(hashes)).sum();
+        short + size_of_val::<[u64]>(numbers)
     }
 }
 
 /// Parts of a [`NearText`] in the order of the record.
 #[derive(Debug, Default)]
 struct TextInProgress {
-    words: Vec<u64>,
-    sequences: Vec<u64>,
+    words: Vec<ShortHash>,
+    sequences: Vec<ShortHash>,
     numbers: Vec<u64>,
-    present: Vec<u64>,
+    present: Vec<ShortHash>,
     whole: u64,
     folded: String,
 }
@@ -150,7 +154,7 @@ impl TextInProgress {
             }
             Value::Number(number) => {
                 let number = number.to_string();
-                self.present.push(hash(&number));
+                self.present.push(short(hash(&number)));
                 if is_compared {
                     self.numbers.push(hash((name, &number)));
                     self.whole = hash((self.whole, name, &number));
@@ -174,7 +178,7 @@ impl TextInProgress {
             left.into_iter().for_each(|piece| self.add_words(piece, false, true));
         }
         let added = self.words.get(start..).unwrap_or_default();
-        self.sequences.extend(added.windows(SEQUENCE).map(hash));
+        self.sequences.extend(added.windows(SEQUENCE).map(|words| short(hash(words))));
     }
 
     /// Adds the words of a text to those that are there, and to those that are compared.
@@ -185,20 +189,20 @@ impl TextInProgress {
             fold_into(text.get(word.range).unwrap_or_default(), &mut self.folded);
             let word = hash(&self.folded);
             if is_present {
-                self.present.push(word);
+                self.present.push(short(word));
             }
             if is_compared {
                 if self.folded.contains(char::is_numeric) {
                     self.numbers.push(word);
                 }
-                self.words.push(word);
+                self.words.push(short(word));
             }
         }
     }
 }
 
 /// Returns different hashes in ascending order.
-fn sorted(mut hashes: Vec<u64>) -> Box<[u64]> {
+fn sorted<Hash: Ord>(mut hashes: Vec<Hash>) -> Box<[Hash]> {
     hashes.sort_unstable();
     hashes.dedup();
     hashes.into_boxed_slice()
@@ -215,10 +219,16 @@ fn hash(value: impl std::hash::Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
+/// Returns the low half of a hash.
+fn short(hash: u64) -> ShortHash {
+    let [first, second, third, fourth, ..] = hash.to_le_bytes();
+    ShortHash::from_le_bytes([first, second, third, fourth])
+}
+
 /// Returns the number of values that two sorted lists have in common.
-fn common(one: &[u64], other: &[u64]) -> usize {
+fn common(one: &[ShortHash], other: &[ShortHash]) -> usize {
     let mut left = other.iter().peekable();
-    let is_common = |value: &&u64| {
+    let is_common = |value: &&ShortHash| {
         while left.next_if(|other| other < value).is_some() {}
         left.peek() == Some(value)
     };
@@ -326,7 +336,7 @@ mod tests {
     }
 
     /// Returns the words of a text that are compared, each piece between white space on its own.
-    fn words_of_pieces(text: &str) -> Vec<u64> {
+    fn words_of_pieces(text: &str) -> Vec<ShortHash> {
         let mut in_progress = TextInProgress::default();
         text.split_whitespace().for_each(|piece| in_progress.add_words(piece, false, true));
         in_progress.words
@@ -352,7 +362,7 @@ mod tests {
                 let cached = cache.get_or_read((0, row), &data.to_string()).unwrap();
                 let read = NearText::new(data.as_object().unwrap());
                 prop_assert_eq!(&cached.form, &read);
-                asked.0.push(hash(text.split(' ').next().unwrap_or_default()));
+                asked.0.push(short(hash(text.split(' ').next().unwrap_or_default())));
                 texts.push((cached, read));
                 prop_assert!(cache.bytes() <= 8 * 1024);
             }
