@@ -7,7 +7,7 @@
 //! * `search`: runs a search from query to hits
 //! * `dictionary`, `scoped_dictionary`, `known_terms`: the words of the index
 //! * `known_forms`: words that stand for words of queries, for the next searches of a commit
-//! * `clauses`, `scope`: the query of the index, and the part of the store that it covers
+//! * `clauses`, `scope`, `row_query`: the query of the index, and the part of the store that it covers
 //! * `phrase`: the records of a segment that have a phrase
 //! * `candidates`, `evidence`: the records with the best scores of the index, and where they have the words
 //! * `pace`: the expected duration of a search
@@ -32,6 +32,7 @@ mod pace;
 mod phrase;
 mod post_filter;
 mod ranked_list;
+mod row_query;
 mod scope;
 mod scoped_dictionary;
 mod search;

@@ -12,6 +12,7 @@ use tantivy::{DocSet, TERMINATED, TantivyError, Term};
 
 use super::dictionary::Dictionary;
 use super::index::{Fields, row_term};
+use super::row_query::RowQuery;
 use crate::database::Database;
 use crate::read::tables::{connection_row, schema};
 
@@ -68,6 +69,9 @@ impl Scope {
     /// Returns a query for the records of the scope, which adds nothing to a score; `None` for the whole store.
     pub(super) fn query(&self, fields: Fields) -> Option<Box<dyn Query>> {
         let (field, rows) = self.rows(fields)?;
+        if matches!(self, Self::Records(_)) {
+            return Some(Box::new(RowQuery::new(rows.iter().map(|row| row_term(*row)))));
+        }
         let mut terms = rows.iter().map(|row| Term::from_field_u64(field, row_term(*row)));
         Some(match (rows.len(), terms.next()) {
             (1, Some(only)) => {
