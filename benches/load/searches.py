@@ -6,7 +6,7 @@ Usage: benches/load/searches.py BINARY [BINARY ...] [--seconds N] [--turns N] [-
 Each build has a store of 2,000 records of 60 words of 2,000, and is asked for two of these words: over stdio one call after the
 other, and hosted by wrk over 16 connections, which uses the same cores. With --memory, one store for each build, as
 benches/load/columns.py --folder leaves it: the resident memory of a process after its start, and 45 seconds after 200 searches
-and 50 figures in it. Prints Markdown. Needs Debian's wrk for the hosted part.
+and 50 filters, aggregates and sorts in it. Prints Markdown. Needs Debian's wrk for the hosted part.
 """
 
 import argparse
@@ -23,12 +23,13 @@ from columns import Server, questions
 
 WORDS = [f"word{number}" for number in range(2_000)]
 HERE = Path(__file__).parent
+# Servers that are stopped at the end.
+STARTED = []
 
 
-def search(word_source, stream=None):
+def search(word_source):
     """Returns a call of `search` for two words."""
-    arguments = {"query": " ".join(word_source.sample(WORDS, 2))}
-    return {"name": "search", "arguments": arguments | ({"stream": stream} if stream else {})}
+    return {"name": "search", "arguments": {"query": " ".join(word_source.sample(WORDS, 2))}}
 
 
 def import_words(binary, store):
@@ -40,6 +41,11 @@ def import_words(binary, store):
     file.write_text("\n".join(lines) + "\n")
     command = [binary, "import", "records", str(file), "--store", str(store), "--connection", "bench"]
     subprocess.run(command, check=True, capture_output=True)
+
+
+def order(turn, count):
+    """Returns the numbers of all builds, each one first by turns."""
+    return [(number + turn) % count for number in range(count)]
 
 
 def status(process, name):
@@ -60,7 +66,9 @@ class Hosted:
     def __init__(self, binary, store, folder):
         command = [binary, "serve", "--listen", "127.0.0.1:0", "--state-dir", "none", "--log", "error", "--store", str(store)]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        started = next(line for line in self.process.stderr if "serves MCP at" in line)
+        STARTED.append(self.process)
+        started = next((line for line in self.process.stderr if "serves MCP at" in line), None)
+        assert started, f"{binary} ended before it served; run it without --log error to see why"
         self.url = "http://" + started.split("://")[1].split("/")[0]
         words = random.Random(2)
         calls = ({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": search(words)} for _ in range(2_000))
@@ -97,6 +105,7 @@ def parts(process):
 def measure_memory(binary, store):
     """Prints the memory of a process that reads a large store."""
     server = Server(binary, store)
+    STARTED.append(server.process)
     started = parts(server.process.pid)
     asked = [(tool, call) for _, tool, call, _ in questions(1_000)]
     values = random.Random(3)
@@ -107,8 +116,16 @@ def measure_memory(binary, store):
             server.call(*asked[number // 4 % len(asked)])
     most = status(server.process.pid, "VmHWM")
     time.sleep(45)
-    print(f"| {Path(binary).name} | {started} | {parts(server.process.pid)} | {most:.1f} |", flush=True)
-    server.process.kill()
+    print(f"| {binary} | {started} | {parts(server.process.pid)} | {most:.1f} |", flush=True)
+    stop()
+
+
+def stop():
+    """Stops all servers."""
+    while STARTED:
+        process = STARTED.pop()
+        process.kill()
+        process.wait()
 
 
 def main():
@@ -127,25 +144,25 @@ def main():
         print("| build | stdio, p50 / p99 in ms | hosted, a second | processor time of each, ms | resident, MB |\n|---|---|---|---|---|")
         builds = list(zip(arguments.binaries, stores))
         local = [Server(binary, str(store)) for binary, store in builds]
+        STARTED.extend(server.process for server in local)
         times = [[] for _ in builds]
         words = random.Random(4)
-        for _ in range(arguments.calls):
+        for turn in range(arguments.calls):
             call = search(words)
-            for taken, server in zip(times, local):
-                taken.append(tool_call(server, call))
-        for server in local:
-            server.process.kill()
+            for number in order(turn, len(builds)):
+                times[number].append(tool_call(local[number], call))
+        stop()
         hosted = [Hosted(binary, store, folder) for binary, store in builds]
         loads = [[] for _ in builds]
-        for _ in range(arguments.turns):
-            for load, server in zip(loads, hosted):
-                load.append(server.load(arguments.seconds))
+        for turn in range(arguments.turns):
+            for number in order(turn, len(builds)):
+                loads[number].append(hosted[number].load(arguments.seconds))
         for (binary, _), taken, load, server in zip(builds, times, loads, hosted):
             taken.sort()
             latency = f"{statistics.median(taken) * 1e3:.2f} / {taken[len(taken) * 99 // 100 - 1] * 1e3:.2f}"
             rates, used = ", ".join(f"{rate:,.0f}" for rate, _ in load), statistics.median(used for _, used in load)
-            print(f"| {Path(binary).name} | {latency} | {rates} | {used:.2f} | {parts(server.process.pid)} |", flush=True)
-            server.process.kill()
+            print(f"| {binary} | {latency} | {rates} | {used:.2f} | {parts(server.process.pid)} |", flush=True)
+        stop()
     if arguments.memory:
         print("\n| build | resident at the start, MB (not of files) | 45 s after the calls | most |\n|---|---|---|---|")
         for binary, store in zip(arguments.binaries, arguments.memory, strict=True):
@@ -153,4 +170,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    finally:
+        stop()

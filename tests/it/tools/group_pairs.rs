@@ -96,6 +96,28 @@ async fn times_are_divided_by_a_field() {
 }
 
 #[tokio::test]
+async fn texts_that_are_no_times_are_one_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let texts = ["2026-04-01", "2026-04-30 23:30:00", "2026-05-01T00:30:00+02:00", "n/a", "", "2026-02-30"];
+    let paid = texts.into_iter().map(|text| json!({"paid_at": text}));
+    let others = [json!({"paid_at": null}), json!({"other": 1}), json!({"paid_at": ["2026-04-01"]})];
+    let line =
+        |(number, data)| json!({"stream": "bills", "key": format!("b{number}"), "data": data}).to_string();
+    let lines: Vec<String> = (0..).zip(paid.chain(others)).map(line).collect();
+    import_records(&store, "cin_bills", &lines.join("\n"));
+    let model = Model::over_stdio(["--store", text(&store)]).await;
+    for (zone, expect) in
+        [("UTC", ["null/null=6", "2026-04-01/null=3"]), ("Etc/GMT-2", ["null/null=6", "2026-04-01/null=2"])]
+    {
+        let months = json!({"stream": "bills", "metric": "count", "group_by_time": "paid_at", "granularity": "month",
+                            "time_zone": zone});
+        let months = model.call("aggregate", months).await;
+        assert_eq!(shown(&months).get(..2).unwrap(), expect, "{zone}: {months}");
+    }
+}
+
+#[tokio::test]
 async fn means_of_two_stores_are_the_mean_of_all_records() {
     let folder = tempfile::tempdir().unwrap();
     let model = Model::over_stdio(["--config", &two_stores(folder.path())]).await;

@@ -14,6 +14,9 @@ pub struct Kinds(u16);
 /// Bit set in addition to that of a string, for a string that is a number (as all numbers of a CSV file are).
 const NUMBER_AS_TEXT: u16 = 256;
 
+/// Bits of strings that are times or dates.
+const TIMES: u16 = 2 | 128;
+
 const NAMES: [(u16, &str); 8] = [
     (1, "string"),
     (2, "date-time"),
@@ -67,7 +70,7 @@ impl Kinds {
 
     /// Returns true if a string was a time or date. Beside other strings, its type is `string` all the same.
     pub(super) fn has_time(self) -> bool {
-        self.0 & (2 | 128) != 0
+        self.0 & TIMES != 0
     }
 
     /// Returns the names of the types. `integer` is left out beside `number`; `date-time` and `date` are left out if
@@ -75,7 +78,7 @@ impl Kinds {
     pub(crate) fn types(self) -> Vec<String> {
         let has = |bit: u16| self.0 & bit != 0;
         let hidden = |bit: u16| match bit {
-            2 | 128 => has(1),
+            bit if bit & TIMES != 0 => has(1),
             4 => has(8),
             _ => false,
         };

@@ -24,7 +24,7 @@ pub(super) enum Scope {
     /// Streams, of one connection or of several.
     Streams(Vec<i64>),
     /// Records that may pass the filter of a search.
-    Records(Vec<i64>),
+    Records(RowQuery),
 }
 
 impl Scope {
@@ -62,15 +62,17 @@ impl Scope {
             Self::Everything => None,
             Self::Connection(row) => Some((fields.connection, std::slice::from_ref(row))),
             Self::Streams(rows) => Some((fields.stream, rows.as_slice())),
-            Self::Records(rows) => Some((fields.record, rows.as_slice())),
+            Self::Records(records) => Some((fields.record, records.rows())),
         }
     }
 
     /// Returns a query for the records of the scope, which adds nothing to a score; `None` for the whole store.
     pub(super) fn query(&self, fields: Fields) -> Option<Box<dyn Query>> {
         let (field, rows) = self.rows(fields)?;
-        if matches!(self, Self::Records(_)) {
-            return Some(Box::new(RowQuery::new(rows.iter().map(|row| row_term(*row)))));
+        if let Self::Records(records) = self
+            && rows.len() > 1
+        {
+            return Some(Box::new(records.clone()));
         }
         let mut terms = rows.iter().map(|row| Term::from_field_u64(field, row_term(*row)));
         Some(match (rows.len(), terms.next()) {

@@ -28,6 +28,7 @@ use super::meaning::{NearestError, QueryMeaning, nearest_records};
 use super::pace::SearchPace;
 use super::post_filter::{MatchPage, PostFilter};
 use super::ranked_list::{CopySource, ListRecords, RANKED, RankedList};
+use super::row_query::RowQuery;
 use super::scope::{Scope, streams_of_kinds};
 use crate::blocking::ReadLength;
 use crate::database::Database;
@@ -327,7 +328,7 @@ impl SqliteSearch {
 impl Question<'_> {
     /// Returns the records that may pass the filter, if they are few.
     fn few_pass(&self) -> Option<Scope> {
-        self.post_filter.as_ref().and_then(PostFilter::few).map(Scope::Records)
+        self.post_filter.as_ref().and_then(PostFilter::few).map(|rows| Scope::Records(RowQuery::new(rows)))
     }
 
     fn end_stage(&self, name: &'static str) {
@@ -427,8 +428,9 @@ impl Position {
     fn write(&self) -> SearchPosition {
         let kind = if self.is_previous { PREVIOUS } else { CURRENT };
         let mut text = format!("{kind}.{}.{}.{}", self.version, self.offset, self.copies.write());
-        if let Some(Scope::Records(rows)) = &self.within {
-            let steps = rows.iter().scan(0, |before, row| Some(row - std::mem::replace(before, *row)));
+        if let Some(Scope::Records(records)) = &self.within {
+            let steps =
+                records.rows().iter().scan(0, |before, row| Some(row - std::mem::replace(before, *row)));
             let steps: Vec<String> = steps.map(|step| step.to_string()).collect();
             text.push_str(&format!(".{WITHIN}.{}", steps.join(",")));
         }
@@ -458,7 +460,7 @@ impl Position {
                 Some(*before)
             };
             let rows: Option<Vec<i64>> = steps.scan(0, |before, step| Some(row(before, step))).collect();
-            within = Some(Scope::Records(rows?));
+            within = Some(Scope::Records(RowQuery::new(rows?)));
             next = pieces.next();
         }
         let meaning = match next {

@@ -116,6 +116,17 @@ fn nested_text_is_looked_through() {
     check(json!({"n": 1}), &["needle"], "");
 }
 
+#[test]
+fn known_words_of_the_longest_texts_have_their_places() {
+    let text = "x ".repeat(TextWords::MAX_RECORD_BYTES / 2 - 20) + "needle";
+    let data = json!({"text": text});
+    assert!(data.to_string().len() <= TextWords::MAX_RECORD_BYTES);
+    let data = data.as_object().unwrap();
+    let known = TextWords::from_record(data);
+    let found = locate_match(data, Some(&known), &terms(&["needle"]), &mut ScanAllowance::default());
+    assert!(found.excerpt.text().ends_with("needle"), "{:?}", found.excerpt);
+}
+
 proptest! {
     #[test]
     fn known_words_give_the_same_match(

@@ -16,6 +16,8 @@ pub struct TextWords {
     ends: Box<[u32]>,
 }
 
+const _: () = assert!(TextWords::MAX_RECORD_BYTES <= u16::MAX as usize);
+
 /// Place of a word in its text, which has less than 64 KiB.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct WordPlace {
@@ -29,7 +31,7 @@ pub(super) struct WordPlace {
 }
 
 impl TextWords {
-    /// Maximum length in bytes of the JSON of a record of which the words are kept. The words of a longer one are not all compared.
+    /// Maximum length in bytes of the JSON of a record. No text is longer than the JSON that has it, and places have 16 bits.
     pub const MAX_RECORD_BYTES: usize = 32 * 1024;
 
     /// Returns the words of text number `text` of the record.
@@ -98,9 +100,7 @@ impl PossibleHashes {
     }
 }
 
-/// Returns the low half of a hash of a folded word (FNV-1a), which is more than a filter of 4,096 bits distinguishes.
+/// Hashes a folded word (the low half of FNV-1a). A filter of 4,096 bits distinguishes less.
 fn hash(folded: &str) -> u16 {
-    let add = |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    let [first, second, ..] = folded.bytes().fold(0x811C_9DC5, add).to_le_bytes();
-    u16::from_le_bytes([first, second])
+    folded.bytes().fold(0x9DC5, |hash: u16, byte| (hash ^ u16::from(byte)).wrapping_mul(0x0193))
 }

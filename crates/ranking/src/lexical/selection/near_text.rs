@@ -61,7 +61,7 @@ pub struct NearText {
     words: Box<[ShortHash]>,
     /// Hashes of sequences of compared words, sorted.
     sequences: Box<[ShortHash]>,
-    /// Hashes of compared numbers and words with digits, sorted. They are long, because two texts can differ in one of them alone.
+    /// Hashes of compared numbers and words with digits, sorted.
     numbers: Box<[u64]>,
     /// Hashes of the words and numbers of all fields, sorted.
     present: Box<[ShortHash]>,
@@ -69,7 +69,7 @@ pub struct NearText {
     whole: u64,
 }
 
-/// Hash of a word or sequence. A text has many, and one that is equal by chance changes no comparison.
+/// Hash of a word or sequence. A word is taken for one of another text's `n` words once in 2^32 / n comparisons.
 type ShortHash = u32;
 
 /// Words of texts that stand for words of a query, as hashes.

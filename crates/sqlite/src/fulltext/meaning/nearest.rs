@@ -95,8 +95,8 @@ fn vector_scope(scope: &Scope) -> VectorScope {
         Scope::Everything => VectorScope::default(),
         Scope::Connection(row) => VectorScope { connection: Some(*row), ..VectorScope::default() },
         Scope::Streams(rows) => VectorScope { streams: Some(rows.clone()), ..VectorScope::default() },
-        Scope::Records(rows) => {
-            VectorScope { records: Some(rows.iter().copied().collect()), ..VectorScope::default() }
+        Scope::Records(records) => {
+            VectorScope { records: Some(records.rows().iter().copied().collect()), ..VectorScope::default() }
         }
     }
 }
