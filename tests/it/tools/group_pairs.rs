@@ -106,9 +106,18 @@ async fn texts_that_are_no_times_are_one_group() {
         |(number, data)| json!({"stream": "bills", "key": format!("b{number}"), "data": data}).to_string();
     let lines: Vec<String> = (0..).zip(paid.chain(others)).map(line).collect();
     import_records(&store, "cin_bills", &lines.join("\n"));
+    // The field of another connection has no times at all.
+    import_records(
+        &store,
+        "cin_drafts",
+        r#"{"stream": "bills", "key": "b1", "data": {"paid_at": "n/a", "amount": "n/a"}}"#,
+    );
+    import_records(&store, "cin_sums", r#"{"stream": "bills", "key": "b1", "data": {"amount": 2}}"#);
     let model = Model::over_stdio(["--store", text(&store)]).await;
+    let sum = model.call("aggregate", json!({"stream": "bills", "metric": "sum", "field": "amount"})).await;
+    assert_eq!(sum["value"], 2, "{sum}");
     for (zone, expect) in
-        [("UTC", ["null/null=6", "2026-04-01/null=3"]), ("Etc/GMT-2", ["null/null=6", "2026-04-01/null=2"])]
+        [("UTC", ["null/null=8", "2026-04-01/null=3"]), ("Etc/GMT-2", ["null/null=8", "2026-04-01/null=2"])]
     {
         let months = json!({"stream": "bills", "metric": "count", "group_by_time": "paid_at", "granularity": "month",
                             "time_zone": zone});

@@ -262,7 +262,8 @@ pub(super) fn has_field(stream: &StreamDetail, path: &str) -> bool {
 }
 
 /// Returns problem and hint if a field of some streams of one name does not have a capability, or `None` if it does. A stream without
-/// the field has records without a value, unless no stream has it. The hint lists the fields that have the capability.
+/// the field, or with values of other types alone, has records without a value, unless that is true for all. The hint lists the fields
+/// that have the capability.
 pub(super) fn missing_capability(
     streams: &[&StreamDetail],
     field: &str,
@@ -271,8 +272,9 @@ pub(super) fn missing_capability(
 ) -> Option<(String, String)> {
     let can = |detail: &&FieldDetail| detail.capabilities.contains(&capability);
     let is_known = streams.iter().any(|stream| has_field(stream, field));
+    let is_possible = streams.iter().filter_map(|stream| stream.field(field)).any(|detail| can(&detail));
     let problem = streams.iter().find_map(|stream| match stream.field(field) {
-        Some(detail) if can(&detail) => None,
+        Some(detail) if can(&detail) || (is_possible && is_of_other_types(detail, capability)) => None,
         Some(_) => Some(format!("field `{field}` of stream `{}` cannot be {what}", stream.name)),
         None if is_known => None,
         None => Some(format!("stream `{}` has no field `{field}`", stream.name)),
@@ -290,6 +292,16 @@ pub(super) fn missing_capability(
         fit => format!("Fields that can be {what}: {}.", fit.join(", ")),
     };
     Some((problem, hint))
+}
+
+/// Returns true if the type of a field is the reason for which it cannot be added up or grouped by time.
+fn is_of_other_types(detail: &FieldDetail, capability: Capability) -> bool {
+    let wanted = match capability {
+        Capability::GroupByTime => ["date-time", "date"],
+        Capability::Sum => ["number", "integer"],
+        _ => return false,
+    };
+    !detail.types.is_empty() && !detail.types.iter().any(|kind| wanted.contains(&kind.as_str()))
 }
 
 #[cfg(test)]

@@ -54,18 +54,28 @@ impl TimeBuckets {
     /// back.
     pub(super) fn bucket_of(&self, value: &Value) -> Option<TimeBucket> {
         let text = value.as_str()?;
-        let local = match parse_local_time(text) {
-            Some(time) => time.to_zoned(self.zone.clone()).ok()?,
-            None => parse_timestamp(text)?.to_zoned(self.zone.clone()),
+        let Some(time) = parse_local_time(text) else {
+            return self.bucket_at(&parse_timestamp(text)?.to_zoned(self.zone.clone()));
         };
-        self.bucket_at(&local)
+        match time.to_zoned(self.zone.clone()) {
+            Ok(local) => self.bucket_at(&local),
+            // The last day of the calendar, which stands for no end, is a day in all zones and a timestamp in few.
+            Err(_) => self.bucket_on(time.date()),
+        }
     }
 
     fn bucket_at(&self, local: &Zoned) -> Option<TimeBucket> {
-        let date = local.date();
+        match self.granularity {
+            Granularity::Minute => on_the_clock(local, 60),
+            Granularity::Hour => on_the_clock(local, 3_600),
+            _ => self.bucket_on(local.date()),
+        }
+    }
+
+    /// Returns the bucket of a day; `None` if buckets are shorter.
+    fn bucket_on(&self, date: Date) -> Option<TimeBucket> {
         let start = match self.granularity {
-            Granularity::Minute => return on_the_clock(local, 60),
-            Granularity::Hour => return on_the_clock(local, 3_600),
+            Granularity::Minute | Granularity::Hour => return None,
             Granularity::Day => date,
             Granularity::Week => {
                 date.checked_sub(i64::from(date.weekday().to_monday_zero_offset()).days()).ok()?
@@ -165,6 +175,9 @@ mod tests {
         check(Granularity::Quarter, "UTC", "2026-12-05T10:00:00Z", Some("2026-10-01"));
         check(Granularity::Year, "UTC", "2026-12-05T10:00:00Z", Some("2026-01-01"));
         check(Granularity::Day, "UTC", "soon", None);
+        check(Granularity::Day, "America/New_York", "9999-12-31", Some("9999-12-31"));
+        check(Granularity::Quarter, "UTC", "9999-12-31 23:59:59", Some("9999-10-01"));
+        check(Granularity::Hour, "UTC", "9999-12-31", None);
         check(Granularity::Day, "America/New_York", "2026-04-01T23:30", Some("2026-04-01"));
         check(Granularity::Hour, "Europe/Oslo", "2026-04-01 10:59:59", Some("2026-04-01T10:00:00+02:00"));
         check(Granularity::Minute, "UTC", "2026-04-01T10:59:59.5", Some("2026-04-01T10:59:00+00:00"));
