@@ -127,8 +127,9 @@ impl TextForm for NearText {
 
     fn heap_bytes(&self) -> usize {
         let Self { words, sequences, numbers, present, .. } = self;
-        let short: usize = [words, sequences, present].iter().map(|hashes| size_of_val::<[_]>(hashes)).sum();
-        short + size_of_val::<[u64]>(numbers)
+        let short: usize =
+            [words, sequences, present].iter().map(|hashes| size_of::<ShortHash>() * hashes.len()).sum();
+        short + size_of::<u64>() * numbers.len()
     }
 }
 
