@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use fetchwell_core::record::{
     Capability, FieldDetail, FieldPath, Numeric, Scalar, SortValue, StreamDetail, comparable, ordered,
 };
-use fetchwell_source::manifest::kinds::is_day;
+use fetchwell_source::manifest::kinds::{NUMBER_TYPES, TIME_TYPES, is_day};
 use fetchwell_source::{Condition, Filter, QueryFault, RangeOperator, SourceError, Test};
 use serde_json::Value;
 
@@ -297,8 +297,8 @@ pub(super) fn missing_capability(
 /// Returns true if the type of a field is the reason for which it cannot be added up or grouped by time.
 fn is_of_other_types(detail: &FieldDetail, capability: Capability) -> bool {
     let wanted = match capability {
-        Capability::GroupByTime => ["date-time", "date"],
-        Capability::Sum => ["number", "integer"],
+        Capability::GroupByTime => TIME_TYPES,
+        Capability::Sum => NUMBER_TYPES,
         _ => return false,
     };
     !detail.types.is_empty() && !detail.types.iter().any(|kind| wanted.contains(&kind.as_str()))

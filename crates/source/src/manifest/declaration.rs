@@ -10,7 +10,7 @@ use fetchwell_core::record::{Capability, FieldDetail, RecordData, Relation, Rela
 use serde_json::Value;
 
 use super::error::ManifestError;
-use super::kinds::Kinds;
+use super::kinds::{Kinds, NUMBER_TYPES, TIME_TYPES};
 
 /// Declaration of one stream in a manifest. Parsing is lenient: a part of an unexpected shape counts as missing.
 #[derive(Debug, Clone, PartialEq)]
@@ -188,7 +188,7 @@ impl<'a> Rules<'a> {
     fn field(&self, name: &str, types: Vec<String>, seen: Kinds) -> FieldDetail {
         let is =
             |wanted: &[&str]| types.is_empty() || types.iter().any(|kind| wanted.contains(&kind.as_str()));
-        let (number, time) = (is(&["number", "integer"]), is(&["date-time", "date"]));
+        let (number, time) = (is(&NUMBER_TYPES), is(&TIME_TYPES));
         let text = is(&["string"]);
         let ordered = number || time || text;
         let scalar = ordered || is(&["boolean"]);

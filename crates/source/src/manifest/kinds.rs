@@ -17,6 +17,12 @@ const NUMBER_AS_TEXT: u16 = 256;
 /// Bits of strings that are times or dates.
 const TIMES: u16 = 2 | 128;
 
+/// Types whose values can be grouped by time.
+pub const TIME_TYPES: [&str; 2] = ["date-time", "date"];
+
+/// Types whose values can be added up.
+pub const NUMBER_TYPES: [&str; 2] = ["number", "integer"];
+
 const NAMES: [(u16, &str); 8] = [
     (1, "string"),
     (2, "date-time"),
