@@ -55,7 +55,7 @@ class Server:
 
     def call(self, tool, arguments):
         """Returns the seconds of a call and its answer."""
-        params = {"name": tool, "arguments": {"stream": "orders", **arguments}}
+        params = {"name": tool, "arguments": arguments}
         started = time.perf_counter()
         result = self.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})["result"]
         took = time.perf_counter() - started
@@ -183,7 +183,7 @@ def main():
             for turn in range(arguments.calls):
                 for at in range(len(servers)):
                     number = (at + turn) % len(servers)
-                    took, answer = servers[number].call(tool, call)
+                    took, answer = servers[number].call(tool, {"stream": "orders", **call})
                     times[number].append(took)
                     answer.pop("next_cursor", None)
                     answers.add(json.dumps(answer))

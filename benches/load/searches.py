@@ -28,8 +28,8 @@ STARTED = []
 
 
 def search(word_source):
-    """Returns a call of `search` for two words."""
-    return {"name": "search", "arguments": {"query": " ".join(word_source.sample(WORDS, 2))}}
+    """Returns the arguments of a search for two words."""
+    return {"query": " ".join(word_source.sample(WORDS, 2))}
 
 
 def import_words(binary, store):
@@ -71,7 +71,8 @@ class Hosted:
         assert started, f"{binary} ended before it served; run it without --log error to see why"
         self.url = "http://" + started.split("://")[1].split("/")[0]
         words = random.Random(2)
-        calls = ({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": search(words)} for _ in range(2_000))
+        params = ({"name": "search", "arguments": search(words)} for _ in range(2_000))
+        calls = ({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call} for call in params)
         self.bodies = folder / f"bodies-{self.process.pid}"
         self.bodies.write_text("\n".join(json.dumps(call) for call in calls) + "\n")
         self.tokens = folder / "tokens"
@@ -88,15 +89,6 @@ class Hosted:
         return int(requests) / float(took), used * 1e3 / int(requests)
 
 
-def tool_call(server, call):
-    """Returns the seconds of a call over stdio."""
-    started = time.perf_counter()
-    result = server.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})["result"]
-    took = time.perf_counter() - started
-    assert not result.get("isError"), result
-    return took
-
-
 def parts(process):
     """Returns the resident memory of a process, and the part of it that is not of files."""
     return f"{status(process, 'VmRSS'):.1f} ({status(process, 'RssAnon'):.1f})"
@@ -107,11 +99,11 @@ def measure_memory(binary, store):
     server = Server(binary, store)
     STARTED.append(server.process)
     started = parts(server.process.pid)
-    asked = [(tool, call) for _, tool, call, _ in questions(1_000)]
+    asked = [(tool, {"stream": "orders", **call}) for _, tool, call, _ in questions(1_000)]
     values = random.Random(3)
     for number in range(200):
         query = f"customer {values.randint(1, 200)} {values.choice(['open', 'paid', 'sent', 'delivery'])}"
-        tool_call(server, {"name": "search", "arguments": {"query": query}})
+        server.call("search", {"query": query})
         if number % 4 == 0:
             server.call(*asked[number // 4 % len(asked)])
     most = status(server.process.pid, "VmHWM")
@@ -150,7 +142,7 @@ def main():
         for turn in range(arguments.calls):
             call = search(words)
             for number in order(turn, len(builds)):
-                times[number].append(tool_call(local[number], call))
+                times[number].append(local[number].call("search", call)[0])
         stop()
         hosted = [Hosted(binary, store, folder) for binary, store in builds]
         loads = [[] for _ in builds]
